@@ -25,6 +25,7 @@ import numpy.typing as npt
 
 from klsa_search.collection.model import Document, id_hash
 from klsa_search.collection.passages import cut
+from klsa_search.core.array_types import starts_of
 from klsa_search.core.build_settings import FieldType
 from klsa_search.core.child_processes import WorkerPool, answer_requests
 from klsa_search.core.config import Settings
@@ -332,17 +333,15 @@ def write_rows(
     diagonals  (n,) K(d, d) of the documents of this one
     width      entries of a row
     Cost: that of the rows of an index with one partition, for the documents of this one. The
-    features of all partitions are mapped into memory.
+    features of this partition and of one other are mapped into memory at a time.
     """
-    parts = []
-    first = 0
-    for folder in folders:
-        parts.append(_open_part(folder, first))
-        first += len(parts[-1].scales)
-    rows = nearest_rows_in_parts(parts, number, width + 1, progress=report)
+    sizes = [len(_mapped(folder, "scales")) for folder in folders]
+    firsts = starts_of(np.array(sizes)).tolist()
+    parts = [partial(_open_part, *part) for part in zip(folders, firsts[:-1], strict=True)]
+    rows = nearest_rows_in_parts(parts, sizes, number, width + 1, progress=report)
     report(EXPANSION, 0, None)
     ordinals = np.concatenate([_mapped(folder, "ordinals") for folder in folders])
-    table, steps, remote_rows = pack_table(rows, width, parts[number].first, ordinals)
+    table, steps, remote_rows = pack_table(rows, width, firsts[number], ordinals)
     scales = np.column_stack((steps, diagonals)).astype(np.float32)
     arrays = {"cut_rows": table, "cut_scales": scales, **remote_rows_arrays(remote_rows)}
     write_arrays(generation, arrays)

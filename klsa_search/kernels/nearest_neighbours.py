@@ -5,9 +5,9 @@ largest documents of each feature. The documents with the largest partial sums a
 which K is computed exactly; the largest entries are kept. A document can be missed if it is not
 among the largest of any shared feature; entries kept are exact.
 
-Documents can be divided into parts, of which one is in memory at a time: all parts add their
-postings to the candidates, then each computes K for its own. The division does not change the
-result, nor does the number of threads.
+Documents can be divided into parts, of which that of the rows and one other are in memory at a
+time: all parts add their postings to the candidates, then each computes K for its own. The division
+does not change the result, nor does the number of threads.
 
 Cost per document: at most `KnnParams.postings` additions and `KnnParams.candidates` sparse inner
 products, independent of N.
@@ -15,8 +15,11 @@ products, independent of N.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial, reduce
+from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -30,7 +33,7 @@ from klsa_search.core.progress import NEIGHBOURS, Progress
 from klsa_search.kernels.document_kernel import DocumentKernel
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,14 @@ class KnnPart(NamedTuple):
         )
 
 
+_Step = Callable[[_native.KnnPart, int, int], int]
+
 _CHUNK = 256  # documents per task
+
+_CHUNKS = 128  # tasks between two readings of the parts, at least
+
+_READ = 16
+"""Documents of other parts that are read for a row, at most: 26 µs of about 400 µs for a row."""
 
 
 def nearest_rows(
@@ -111,12 +121,13 @@ def nearest_rows(
     """
     part = KnnPart.of(kernel, params or KnnParams())
     return nearest_rows_in_parts(
-        [part], 0, entries, threads=threads, params=params, progress=progress
+        [lambda: part], [len(kernel)], 0, entries, threads=threads, params=params, progress=progress
     )
 
 
 def nearest_rows_in_parts(
-    parts: Sequence[KnnPart],
+    parts: Sequence[Callable[[], KnnPart]],
+    sizes: Sequence[int],
     number: int,
     entries: int,
     *,
@@ -126,39 +137,62 @@ def nearest_rows_in_parts(
 ) -> sparse.csr_array:
     """Return the `entries` largest of each row of K of one part: (n, N) sparse float32.
 
-    parts   of N documents together
-    number  number of the part, which has n documents
-    See `nearest_rows` for the other parameters.
+    parts   return the parts, of N documents together; called whenever one is needed
+    sizes   their numbers of documents
+    number  number of the part of the rows, which has n documents
+    See `nearest_rows` for the other parameters. Memory: that of the part, of one other, and 8 bytes
+    per candidate of N / 16 documents.
     """
     params = params or KnnParams()
+    postings = reduce(np.add, (np.diff(part().posting_starts) for part in parts))
+    row_part = _native_part(parts[number]())
     searcher = _native.KnnSearcher(
-        [_native.KnnPart(*part[:6], float(part.mean_square[0]), *part[7:]) for part in parts],
-        number,
+        row_part,
+        np.where(postings > 1, postings, 0),  # a single document has no neighbour
         features=params.features,
         postings=params.postings,
-        candidates=params.candidates,
     )
-    n, N = len(parts[number].scales), sum(len(part.scales) for part in parts)
+    n, N = sizes[number], sum(sizes)
     columns, values = np.zeros((n, entries), np.int32), np.zeros((n, entries), np.float32)
-    sizes = np.zeros(n, np.int32)
+    block = _CHUNK * max(_CHUNKS, (N - n) // (_READ * _CHUNK))  # rows between two readings
+    keys = np.empty((min(block, n), params.candidates), np.int64)
 
-    def work(first: int) -> int:
-        stop = min(first + _CHUNK, n)
-        some = slice(first, stop)
-        searcher.write_rows(np.arange(first, stop), columns[some], values[some], sizes[some])
-        return stop
+    def find(part: _native.KnnPart, first: int, rows: slice) -> None:
+        searcher.find_candidates(part, rows.start, keys[rows.start - first : rows.stop - first])
 
+    def score(part: _native.KnnPart, first: int, rows: slice) -> None:
+        some = keys[rows.start - first : rows.stop - first]
+        searcher.add_entries(part, rows.start, some, columns[rows], values[rows])
+
+    def search_part(step: _Step, i: int, first: int) -> Iterator[int]:
+        part = row_part if i == number else _native_part(parts[i]())
+        starts = range(first, min(first + block, n), _CHUNK)
+        chunks = [slice(start, min(start + _CHUNK, n)) for start in starts]
+        for rows, _ in zip(chunks, workers.map(partial(step, part, first), chunks), strict=True):
+            yield rows.stop - rows.start
+
+    done = 0
     with ThreadPoolExecutor(threads or processors()) as workers:
-        for done in workers.map(work, range(0, n, _CHUNK)):
-            if progress is not None:
-                progress(NEIGHBOURS, done, n)
-    total = _native.compact_rows(columns, values, sizes)
-    starts = narrow_indptr(starts_of(sizes))
+        for first in range(0, n, block):
+            keys[:] = 0
+            for step, i in product((find, score), range(len(parts))):
+                for rows in search_part(step, i, first):
+                    done += rows
+                    if progress is not None:
+                        progress(NEIGHBOURS, done // (2 * len(parts)), n)
+    sizes_of_rows = np.count_nonzero(values, axis=1).astype(np.int32)
+    total = _native.compact_rows(columns, values, sizes_of_rows)
+    starts = narrow_indptr(starts_of(sizes_of_rows))
     matrix = sparse.csr_array(  # in the memory of the rows
         (values.ravel()[:total], columns.ravel()[:total], starts), shape=(n, N)
     )
     matrix.has_sorted_indices = True
     return matrix
+
+
+def _native_part(part: KnnPart) -> _native.KnnPart:
+    """Return a part as compiled loops take it. Cost: reading it."""
+    return _native.KnnPart(*part[:6], float(part.mean_square[0]), *part[7:])
 
 
 def posting_scales(kernel: DocumentKernel) -> npt.NDArray[np.float32]:

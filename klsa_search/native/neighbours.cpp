@@ -103,50 +103,61 @@ struct KnnPart {
 
 class KnnSearcher {
   public:
-    KnnSearcher(const std::vector<const KnnPart*>& parts, i64 own, i64 features, i64 postings, i64 candidates)
-        : limits_{features, postings, candidates} {
-        require(own >= 0 && own < i64(parts.size()), "own: there is no such part");
-        require(features > 0 && postings > 0 && candidates > 0, "a limit is not positive");
-        own_ = own;
-        for (const KnnPart* part : parts) {
-            owners_.keep(present(part, "parts").owners);
-            if (parts_.empty()) {
-                features_ = part->features;
-                starts_.assign(size_t(features_ + 1), 0);
-            }
-            require(part->features == features_, "parts: their numbers of features differ");
-            parts_.push_back(part->arrays);
-            for (i64 f = 0; f < features_; f++)
-                starts_[size_t(f + 1)] += part->arrays.posting_starts[f + 1] - part->arrays.posting_starts[f];
-        }
-        // A feature of a single document has no postings.
-        for (size_t f = 1; f < starts_.size(); f++) starts_[f] = starts_[f - 1] + (starts_[f] > 1 ? starts_[f] : 0);
+    KnnSearcher(const KnnPart& own, Array1<const i64> counts, i64 features, i64 postings)
+        : limits_{features, postings}, own_(own.arrays), features_(own.features), counts_(owners_.view(counts).data) {
+        require(features > 0 && postings > 0, "a limit is not positive");
+        require(length(counts) == features_, "counts: not one for each feature");
+        require_between(counts, 0, LOW, "counts");
+        owners_.keep(own.owners);
     }
 
-    void write_rows(Array1<const i64> rows, Array2<i32> columns, Array2<f32> values, Array1<i32> sizes) {
-        const KnnDocuments& own = parts_[size_t(own_)];
-        require_between(rows, 0, own.documents, "rows");
-        require(length(columns) == length(rows) && length(values) == length(rows) && length(sizes) == length(rows),
-                "columns, values and sizes: their numbers of rows differ");
-        require(columns.shape(1) == values.shape(1), "columns and values: their widths differ");
-        auto borrowed = unused_.take();
-        KnnBuffers& buffers = *borrowed;
-        buffers.sums.resize(KNN_BLOCK);
-        buffers.dense.resize(size_t(features_));
-        const i64 width = i64(columns.shape(1));
-        for (i64 i = 0; i < length(rows); i++)
-            sizes(i) = i32(
-                KLSA_DISPATCH(find_neighbours(own, rows(i), parts_.data(), i64(parts_.size()), starts_.data(), limits_,
-                                              buffers, width, columns.data() + i * width, values.data() + i * width)));
-        unused_.give(std::move(borrowed));
+    void find_candidates(const KnnPart& part, i64 first, Array2<i64> keys) {
+        require_rows(part, first, keys);
+        auto buffers = taken();
+        for (i64 i = 0; i < length(keys); i++)
+            KLSA_DISPATCH(find_candidates(own_, first + i, part.arrays, counts_, limits_, *buffers, row_of(keys, i)));
+        unused_.give(std::move(buffers));
+    }
+
+    void add_entries(const KnnPart& part, i64 first, Array2<const i64> keys, Array2<i32> columns, Array2<f32> values) {
+        require_rows(part, first, keys);
+        require_rows(part, first, columns);
+        require(length(values) == length(columns) && values.shape(1) == columns.shape(1) &&
+                    length(keys) == length(columns),
+                "keys, columns and values: their shapes differ");
+        auto buffers = taken();
+        for (i64 i = 0; i < length(keys); i++)
+            KLSA_DISPATCH(add_entries(own_, first + i, part.arrays, row_of(keys, i), *buffers, row_of(columns, i),
+                                      row_of(values, i)));
+        unused_.give(std::move(buffers));
     }
 
   private:
+    template <class Table>
+    void require_rows(const KnnPart& part, i64 first, const Table& table) const {
+        require(part.features == features_, "part: it has another number of features");
+        require(0 <= first && first <= own_.documents && length(table) <= own_.documents - first,
+                "first: there are no such documents");
+        require(table.shape(1) > 0, "a table has no columns");
+    }
+
+    template <class Table>
+    static std::span<typename Table::Scalar> row_of(const Table& table, i64 row) {
+        return {table.data() + row * i64(table.shape(1)), table.shape(1)};
+    }
+
+    std::unique_ptr<KnnBuffers> taken() {
+        auto buffers = unused_.take();
+        buffers->sums.resize(KNN_BLOCK);
+        buffers->dense.resize(size_t(features_));
+        return buffers;
+    }
+
     KnnLimits limits_;
-    i64 own_ = 0, features_ = 0;
     Owners owners_;
-    std::vector<KnnDocuments> parts_;
-    std::vector<i64> starts_;
+    KnnDocuments own_;
+    i64 features_;
+    const i64* counts_;
     Pool<KnnBuffers> unused_;
 };
 
@@ -305,18 +316,26 @@ void bind_neighbours(nb::module_& module) {
              exact("towards_mean"), nb::arg("mean_square"), exact("posting_starts"), exact("posting_documents"),
              exact("posting_values"));
     nb::class_<KnnSearcher>(module, "KnnSearcher", R"(
-        Finds the neighbours of the documents of part `own` in all parts; `KnnParams` has limits.
+        Finds the neighbours of the documents of a part in all parts, one after another.
 
-        Memory: 8 (n + F) bytes for each thread that calls it, n the documents of the largest part.
+        counts    (F,) postings of each feature in all parts
+        features  of a document that are its query, at most; `postings` that they have
+        Memory: 4 F bytes for each thread that calls it.
     )")
-        .def(nb::init<const std::vector<const KnnPart*>&, i64, i64, i64, i64>(), nb::arg("parts"), nb::arg("own"),
-             nb::kw_only(), nb::arg("features"), nb::arg("postings"), nb::arg("candidates"))
-        .def("write_rows", without_gil(&KnnSearcher::write_rows), exact("rows"), exact("columns"), exact("values"),
-             exact("sizes"), R"(
-            Write the largest positive entries of rows of K, in document order.
+        .def(nb::init<const KnnPart&, Array1<const i64>, i64, i64>(), nb::arg("own"), exact("counts"), nb::kw_only(),
+             nb::arg("features"), nb::arg("postings"))
+        .def("find_candidates", without_gil(&KnnSearcher::find_candidates), nb::arg("part"), nb::arg("first"),
+             exact("keys"), R"(
+            Add the candidates in a part to those of earlier parts, for documents from `first` on.
 
-            rows             (r,) documents, numbered from 0 in their part
-            columns, values  (r, width), of which sizes[i] entries are written in row i
+            keys  (r, candidates) of the best; 0 at first
+        )")
+        .def("add_entries", without_gil(&KnnSearcher::add_entries), nb::arg("part"), nb::arg("first"), exact("keys"),
+             exact("columns"), exact("values"), R"(
+            Add the entries of K for the candidates in a part, and for the documents themselves.
+
+            keys             of `find_candidates`, after it was called for all parts
+            columns, values  (r, width) the largest positive entries, in document order; 0 at first
         )");
     module.def("compact_rows", without_gil(&compact_rows), exact("columns"), exact("values"), exact("sizes"), R"(
         Move the first sizes[i] entries of all rows i to the front of their arrays.

@@ -1,6 +1,7 @@
 // What the search for nearest neighbours reads and needs, as pointers that were checked.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "integers.hpp"
@@ -28,7 +29,7 @@ struct KnnDocuments {
 };
 
 struct KnnLimits {
-    i64 features, postings, candidates;
+    i64 features, postings;
 };
 
 // Buffers of one thread; `sums`, `dense` and `filter` are all 0 between documents.

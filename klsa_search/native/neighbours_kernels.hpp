@@ -1,10 +1,10 @@
 // The nearest neighbours of a document: candidates by partial sums over truncated postings, then
-// their entries of K.
+// their entries of K. Both are found in one part after another.
 namespace klsa::KLSA_NS {
 
-// Write the largest features of a document to the query, in order. `starts` is of the postings of
+// Write the largest features of a document to the query, in order. `counts` is of the postings of
 // all documents together.
-inline void select_query(const KnnDocuments& part, i64 row, const i64* starts, const KnnLimits& limits,
+inline void select_query(const KnnDocuments& part, i64 row, const i64* counts, const KnnLimits& limits,
                          KnnBuffers& buffers) {
     const i64 begin = part.starts[row], size = part.starts[row + 1] - begin;
     auto& order = buffers.order;
@@ -16,7 +16,7 @@ inline void select_query(const KnnDocuments& part, i64 row, const i64* starts, c
     i64 spent = 0;
     for (i64 key : order) {
         const i64 at = begin + document_of(key), feature = part.columns[at];
-        const i64 postings = starts[feature + 1] - starts[feature];
+        const i64 postings = counts[feature];
         if (postings == 0 || (!buffers.query.empty() && spent + postings > limits.postings)) continue;
         buffers.query.push_back(i32(feature));
         buffers.query_weights.push_back(part.weights[at]);
@@ -95,9 +95,14 @@ inline void take_sums(f32* sums, i64 size, f32 least, i64 first, std::vector<i64
     }
 }
 
-// Add the keys of the best candidates for doc id d in one part to those of earlier parts.
-inline void find_candidates(const KnnDocuments& part, i64 d, i64 limit, KnnBuffers& buffers) {
+// Add the best candidates for a document of `own` in one part to those of earlier parts: their keys, then 0.
+inline void find_candidates(const KnnDocuments& own, i64 row, const KnnDocuments& part, const i64* counts,
+                            const KnnLimits& limits, KnnBuffers& buffers, std::span<i64> best) {
+    select_query(own, row, counts, limits, buffers);
+    const i64 limit = i64(best.size());
     auto& keys = buffers.keys;
+    keys.assign(best.begin(), std::find(best.begin(), best.end(), 0));
+    if (i64(keys.size()) == limit) buffers.least = value_of(*std::min_element(keys.begin(), keys.end()));
     f32* sums = buffers.sums.data();
     const size_t lists = buffers.query.size();
     buffers.places.resize(lists + KNN_AHEAD);
@@ -114,8 +119,8 @@ inline void find_candidates(const KnnDocuments& part, i64 d, i64 limit, KnnBuffe
                 add_values(part.posting_documents, part.posting_values, buffers.places[i],
                            part.posting_starts[buffers.query[i] + 1], begin, end, buffers.query_weights[i], sums);
         }
-        const i64 own = d - part.first - begin;
-        if (own >= 0 && own < end - begin) sums[own] = 0;
+        const i64 itself = own.first + row - part.first - begin;
+        if (itself >= 0 && itself < end - begin) sums[itself] = 0;
         if (i64(keys.size()) < limit) buffers.least = reached_sum(sums, end - begin, limit, buffers.largest);
         take_sums(sums, end - begin, buffers.least, part.first + begin, keys);
         if (i64(keys.size()) > 2 * limit || (i64(keys.size()) > limit && end == part.documents)) {
@@ -123,6 +128,7 @@ inline void find_candidates(const KnnDocuments& part, i64 d, i64 limit, KnnBuffe
             keys.resize(size_t(limit));
         }
     }
+    std::copy(keys.begin(), keys.end(), best.begin());
 }
 
 // The inner product of a document with `dense`, summed in order; `filter` tells which may be 0.
@@ -162,14 +168,9 @@ inline f32 inner_product(const i32* columns, const f32* weights, i64 count, cons
     return total;
 }
 
-// Add the keys of the positive entries of the row of K of `row` of `own` in one part.
+// Add the keys of the positive entries of the row of K of `row` of `own` for some documents of a part, `others`.
 inline void score_candidates(const KnnDocuments& own, i64 row, const KnnDocuments& part, KnnBuffers& buffers) {
-    auto& others = buffers.others;
-    others.clear();
-    for (i64 key : buffers.keys) {
-        const i64 x = document_of(key) - part.first;
-        if (x >= 0 && x < part.documents) others.push_back(i32(x));
-    }
+    const auto& others = buffers.others;
     const f32 scale = own.scales[row], towards = own.towards_mean[row];
     const f32* dense = buffers.dense.data();
     for (size_t i = 0; i < others.size(); i++) {
@@ -194,33 +195,39 @@ inline void score_candidates(const KnnDocuments& own, i64 row, const KnnDocument
     }
 }
 
-// Write the `width` largest entries of K of a document of `own`, in document order; return how many.
-inline i64 find_neighbours(const KnnDocuments& own, i64 row, const KnnDocuments* parts, i64 count, const i64* starts,
-                           const KnnLimits& limits, KnnBuffers& buffers, i64 width, i32* columns, f32* values) {
-    const i64 d = own.first + row;
-    select_query(own, row, starts, limits, buffers);
-    buffers.keys.clear();
-    buffers.entries.clear();
-    for (i64 i = 0; i < count; i++) find_candidates(parts[i], d, limits.candidates, buffers);
-    buffers.keys.push_back(key_of(0, d));
+// Add the entries of K of a document of `own` for its candidates in one part, and for itself, to those of earlier
+// parts: the largest, in document order, then 0.
+inline void add_entries(const KnnDocuments& own, i64 row, const KnnDocuments& part, std::span<const i64> candidates,
+                        KnnBuffers& buffers, std::span<i32> columns, std::span<f32> values) {
+    auto& others = buffers.others;
+    auto& entries = buffers.entries;
+    others.clear();
+    auto add = [&](i64 document) {
+        const i64 x = document - part.first;
+        if (x >= 0 && x < part.documents) others.push_back(i32(x));
+    };
+    for (i64 key : candidates) add(document_of(key));
+    add(own.first + row);
+    entries.clear();
+    for (size_t i = 0; i < values.size() && values[i] > 0; i++) entries.push_back(float_key(values[i], columns[i]));
     for (i64 p = own.starts[row]; p < own.starts[row + 1]; p++) {
         buffers.dense[size_t(own.columns[p])] = own.weights[p];
         buffers.filter[size_t(own.columns[p] & FILTER_MASK)] = 1;
     }
-    for (i64 i = 0; i < count; i++) score_candidates(own, row, parts[i], buffers);
+    score_candidates(own, row, part, buffers);
     for (i64 p = own.starts[row]; p < own.starts[row + 1]; p++) {
         buffers.dense[size_t(own.columns[p])] = 0;
         buffers.filter[size_t(own.columns[p] & FILTER_MASK)] = 0;
     }
-    auto& entries = buffers.entries;
-    const i64 size = std::min(i64(entries.size()), width);
-    if (size < i64(entries.size())) select_largest(entries.data(), i64(entries.size()), size);
-    std::sort(entries.begin(), entries.begin() + size, [](i64 a, i64 b) { return document_of(a) < document_of(b); });
-    for (i64 i = 0; i < size; i++) {
-        columns[i] = i32(document_of(entries[size_t(i)]));
-        values[i] = value_of(entries[size_t(i)]);
+    if (entries.size() > values.size()) {
+        select_largest(entries.data(), i64(entries.size()), i64(values.size()));
+        entries.resize(values.size());
     }
-    return size;
+    std::sort(entries.begin(), entries.end(), [](i64 a, i64 b) { return document_of(a) < document_of(b); });
+    for (size_t i = 0; i < entries.size(); i++) {
+        columns[i] = i32(document_of(entries[i]));
+        values[i] = value_of(entries[i]);
+    }
 }
 
 }  // namespace klsa::KLSA_NS
