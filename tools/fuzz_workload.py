@@ -41,7 +41,7 @@ def _search(index: klsa_search.Index) -> None:
             index.search(query, k=5, filter="kind = draft", snippet_length=60, **options)
     index.search_many(_QUERIES, k=3)
     index.rank_many(_QUERIES, k=20)
-    index.search("engine coolant", k=4, explain=True, quality=True)
+    index.search("engine coolant", k=4, explain=True, quality=True, highlight=True)
     index.search('+pum* "cold pump"', facets=["kind"])
     index.suggest("cold pu")
     index.explain("engine coolant", "1")

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-import re
-import threading
-from bisect import bisect_right
-from collections.abc import Callable, Container, Iterable, Sequence
-from itertools import accumulate, chain
-from typing import Final, NamedTuple, TypeVar
+import unicodedata
+from collections.abc import Callable, Collection, Container, Iterable, Sequence
+from itertools import chain
+from typing import NamedTuple, TypeVar
 
+from klsa_search._native import TermFinder
 from klsa_search.analysis.language_detection import language_among
 from klsa_search.analysis.languages import common_beginning, languages_of, stated_language
-from klsa_search.analysis.segmentation import names, spans, words
-from klsa_search.analysis.terms import TermOf, TermOfAny, common_terms
+from klsa_search.analysis.segmentation import (
+    all_characters,
+    ascii_characters,
+    names,
+    spans,
+    words,
+)
+from klsa_search.analysis.terms import CACHED_WORDS, TermOf, TermOfAny, common_terms
 from klsa_search.analysis.tokenizers import ImportedTokenizer, with_trusted_tokenizer
 from klsa_search.analysis.unicode import Alignment, nfkc
 from klsa_search.core.build_settings import AnalysisSettings
 
 T = TypeVar("T")
-
-_CACHED: Final = 2**16
-"""Cached words and their tokens together, at most; 11 to 34 MB for random words, by script."""
-
-_LONGEST: Final = 64  # characters of a cached word
-
-_BLANK: Final = re.compile(r"[ \n\f]")
 
 
 class Token(NamedTuple):
@@ -67,12 +65,10 @@ class Analyzer:
     """
 
     __slots__ = (
-        "_cached",
+        "_finder",
         "_in",
-        "_lock",
         "_term_of",
         "_tokenizer",
-        "_tokens_of",
         "languages",
         "settings",
     )
@@ -87,23 +83,23 @@ class Analyzer:
         terms_of = {language: TermOf(self.settings, language) for language in self.languages}
         self._term_of: TermOf | TermOfAny = terms_of[self.languages[0]]
         self._in = {self.languages[0]: self}
-        self._clear()
         if len(terms_of) > 1:
-            self._term_of = TermOfAny(list(terms_of.values()))
+            self._term_of = TermOfAny([*terms_of.values()])
             self._in = {name: self._with(term_of, (name,)) for name, term_of in terms_of.items()}
+        self._finder = self._finder_of(self._term_of)
 
     def _with(self, term_of: TermOf | TermOfAny, languages: tuple[str, ...]) -> Analyzer:
         """Return an analyser with the same settings for words of some of the languages."""
         other = Analyzer.__new__(Analyzer)
         other.settings, other._tokenizer = self.settings, self._tokenizer
         other.languages, other._term_of = languages, term_of
-        other._clear()
+        other._finder = other._finder_of(term_of)
         other._in = {languages[0]: other} if len(languages) == 1 else self._in
         return other
 
-    def _clear(self) -> None:
-        """Begin with an empty cache of tokens, by words between blanks."""
-        self._tokens_of, self._cached, self._lock = dict[str, list[Token]](), 0, threading.Lock()
+    def _finder_of(self, term_of: TermOf | TermOfAny) -> TermFinder:
+        of_word = term_of.uncached if isinstance(term_of, TermOf) else term_of.all
+        return TermFinder(CACHED_WORDS, self.settings.symbols, of_word, term_of.pair)
 
     def language_of(self, texts: Sequence[str], stated: str = "") -> str:
         """Return which of the languages a document is in: the first if nothing tells.
@@ -259,54 +255,22 @@ class Analyzer:
                 tokens += [Token(term, position, start, end) for term in terms if term]
         return tokens
 
-    def tokens_among(self, text: str, terms: Container[str]) -> list[Token]:
-        """Return the tokens of a text that are some terms; their positions are not of the text.
+    def occurrences(self, text: str, terms: Collection[str]) -> list[tuple[str, int, int]]:
+        """Return term, start and end of the words of a text that are some terms, in order.
 
-        Tokens do not depend on what follows a blank, so those of a word are found once; those of a
-        tokenizer of the user may depend on all of the text. Cost: 0.2 µs a word that is cached.
+        Equal to those of `tokens`, several times faster for texts that NFKC does not change.
 
-        >>> Analyzer().tokens_among("Cold engines, that overheat", {"overheat"})
-        [Token(term='overheat', position=0, start=19, end=27)]
+        >>> Analyzer().occurrences("Cold engines, that overheat", {"overheat"})
+        [('overheat', 19, 27)]
         """
-        if self._tokenizer is not None:
-            return [token for token in self.tokens(text) if token.term in terms]
-        pieces, tokens, at = _BLANK.split(text), list[Token](), 0
-        tokens_of = self._with_tokens(pieces)
-        for word in pieces:
-            of_word = tokens_of.get(word)
-            for token in self.tokens(word) if of_word is None else of_word:
-                if token.term in terms:
-                    start, end = at + token.start, at + token.end
-                    tokens.append(Token(token.term, token.position, start, end))
-            at += len(word) + 1
-        return tokens
-
-    def _with_tokens(self, pieces: Sequence[str]) -> dict[str, list[Token]]:
-        """Return cached tokens with those of some words, but for very long ones.
-
-        The words of a text that has more than the cache may have are not cached.
-        """
-        tokens_of = self._tokens_of
-        new = [word for word in pieces if word not in tokens_of and len(word) <= _LONGEST]
-        if not new:
-            return tokens_of
-        new = list(dict.fromkeys(new))
-        starts = [0, *accumulate(len(word) + 1 for word in new)]
-        of_new: list[list[Token]] = [[] for _ in new]
-        tokens = self.tokens(" ".join(new))
-        for token in tokens:
-            number = bisect_right(starts, token.start) - 1
-            begin = starts[number]
-            moved = token._replace(position=0, start=token.start - begin, end=token.end - begin)
-            of_new[number].append(moved)
-        size, added = len(new) + len(tokens), dict(zip(new, of_new, strict=True))
-        with self._lock:
-            if self._cached + size <= _CACHED:
-                self._cached += size
-                self._tokens_of.update(added)
-            elif size <= _CACHED:
-                self._tokens_of, self._cached = dict(added), size
-        return tokens_of if tokens_of is self._tokens_of else tokens_of | added
+        line = text.replace("…", " ")  # NFKC changes it, at the ends of passages, and both separate
+        is_ascii = line.isascii()
+        if self._tokenizer is None and (is_ascii or unicodedata.is_normalized("NFKC", line)):
+            characters = ascii_characters() if is_ascii else all_characters()
+            matches = self._finder.find(line, terms, characters)
+            if matches is not None:
+                return matches
+        return [(one.term, one.start, one.end) for one in self.tokens(text) if one.term in terms]
 
     def has_names(self, text: str) -> bool:
         """Return whether an ASCII text may contain names such as C++. Cost: 0.2 µs."""
@@ -321,7 +285,7 @@ class Analyzer:
         return hash(self.settings)
 
     def __reduce__(self) -> tuple[Callable[[AnalysisSettings], Analyzer], tuple[AnalysisSettings]]:
-        """Pickle the settings without the cache."""
+        """Pickle the settings."""
         return _trusted, (self.settings,)
 
     def __repr__(self) -> str:

@@ -11,26 +11,10 @@
 #include "forward_codes.hpp"
 #include "instruction_sets.hpp"
 #include "passages.hpp"
+#include "texts.hpp"
 
 namespace klsa {
 namespace {
-
-// The tables with the arrays that hold them.
-class Characters {
-  public:
-    Characters(Array1<const u8> classes, Array1<const u32> changed, Array1<const i32> starts, Array1<const u32> forms)
-        : classes_(classes), changed_(changed), starts_(starts), forms_(forms) {
-        require(length(starts) == length(changed) + 1, "starts: give the start of each form, and the end of the last");
-        require_offsets(starts, length(forms), "starts");
-    }
-
-    CharacterTables tables() const { return {span_of(classes_), span_of(changed_), span_of(starts_), span_of(forms_)}; }
-
-    Array1<const u8> classes_;
-    Array1<const u32> changed_;
-    Array1<const i32> starts_;
-    Array1<const u32> forms_;
-};
 
 using Points = Array1<const u32>;
 
@@ -88,14 +72,6 @@ auto best_passage(Points line, Array1<const i32> terms, Array1<const i32> starts
     cut_out(Line(span_of(line)), window, passage_length,
             [&](Line points) { passage.insert(passage.end(), points.begin(), points.end()); });
     return passage;
-}
-
-// Returns text in UTF-8 as a Python string; raises UnicodeDecodeError.
-nb::str decoded(std::span<const u8> text) {
-    const char* characters = reinterpret_cast<const char*>(text.data());
-    nb::str result = nb::steal<nb::str>(PyUnicode_DecodeUTF8(characters, Py_ssize_t(text.size()), nullptr));
-    if (!result.is_valid()) throw nb::python_error();
-    return result;
 }
 
 // Read the first 16 cache lines of the bytes of a document ahead: most documents have fewer.

@@ -1,4 +1,8 @@
 // The words of texts and of queries, by tables of the forms met before.
+#include <numeric>
+#include <optional>
+
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
@@ -6,6 +10,9 @@
 
 #include "arrays.hpp"
 #include "bindings.hpp"
+#include "offsets.hpp"
+#include "passages.hpp"
+#include "texts.hpp"
 #include "word_numbers.hpp"
 
 namespace klsa {
@@ -74,11 +81,179 @@ class WordNumbers {
     bool names_;
 };
 
+constexpr i32 MISSING = -1;  // number of a form or term
+
+// Call `visit(word, start, end, is_pair)` for each word of a text in NFKC, with its offsets.
+//
+// Returns false for rare sequences: see `locate_words`.
+template <class Visit>
+bool for_each_word(const Encoded& text, const CharacterTables& characters, Visit visit) {
+    const std::string_view bytes = text.view();
+    if (text.is_ascii()) {
+        for_each_ascii_word(bytes, [&](std::string_view word) {
+            const i64 start = word.data() - bytes.data();
+            visit(word, start, start + i64(word.size()), false);
+        });
+        return true;
+    }
+    require(!characters.is_ascii(), "characters: the text is not ASCII");
+    std::vector<u32> line;
+    std::vector<size_t> begins;
+    for (Utf8Reader reader{text.bytes()}; reader.has_more(); line.push_back(reader.read())) begins.push_back(reader.at);
+    begins.push_back(bytes.size());
+    std::vector<i32> wanted(line.size());
+    std::iota(wanted.begin(), wanted.end(), 0);
+    WordOffsets places;
+    if (!WordLocator(characters).locate(Line(line), wanted, places)) return false;
+    for (i64 i = 0; i < places.size(); i++) {
+        const i64 start = places.starts[size_t(i)], end = places.ends[size_t(i)];
+        const size_t begin = begins[size_t(start)];
+        const bool is_pair = characters.class_of(line[size_t(start)]) == UNSPACED;
+        visit(bytes.substr(begin, begins[size_t(end)] - begin), start, end, is_pair);
+    }
+    return true;
+}
+
 using Terms = std::vector<i32>;
+
+class TermFinder {
+  public:
+    using OfWord = nb::typed<nb::callable, nb::object(nb::str)>;
+    using Found = nb::typed<nb::list, nb::typed<nb::tuple, nb::str, int, int>>;
+
+    TermFinder(i64 capacity, bool names, OfWord of_word, OfWord of_pair)
+        : capacity_(size_t(capacity)), names_(names), of_word_(of_word), of_pair_(of_pair), forms_(capacity_) {
+        require(capacity > 0 && capacity <= i64(1) << 24, "capacity: give 1 to 2^24");
+    }
+
+    std::optional<Found> find(nb::str text, nb::typed<nb::iterable, nb::str> terms, const Characters& characters) {
+        const Encoded encoded(text);
+        if (names_ && may_have_names(encoded.view())) return {};
+        if (forms_.size() >= capacity_) clear();
+        std::vector<nb::object> objects;
+        for (nb::handle term : nb::iter(terms)) objects.push_back(nb::borrow(term));
+        Terms wanted, of_new;
+        u64 cleared = cleared_;
+        auto number_wanted = [&] {
+            wanted.clear();
+            for (const auto& term : objects) wanted.push_back(number_of(term));
+        };
+        number_wanted();
+        Found found;
+        auto visit = [&](std::string_view word, i64 start, i64 end, bool is_pair) {
+            std::span<const i32> of;
+            if (const i32* begin = forms_.find(word)) {
+                of = {numbers_.data() + *begin + 1, size_t(numbers_[size_t(*begin)])};
+            } else {
+                const nb::object terms_of_word = (is_pair ? of_pair_ : of_word_)(nb::str(word.data(), word.size()));
+                if (cleared != cleared_) cleared = cleared_, number_wanted();  // another thread was here
+                of = of_new = keep(word, terms_of_word);
+            }
+            for (const i32 number : of)
+                for (size_t i = 0; i < wanted.size(); i++)
+                    if (number == wanted[i]) found.append(nb::make_tuple(objects[i], start, end));
+        };
+        if (!for_each_word(encoded, characters.tables(), visit)) return {};
+        return found;
+    }
+
+  private:
+    static constexpr size_t ALL = std::numeric_limits<i32>::max();
+
+    void clear() {
+        forms_.clear();
+        terms_.clear();
+        numbers_.clear();
+        cleared_++;
+    }
+
+    i32 number_of(nb::handle term) {
+        if (!nb::isinstance<nb::str>(term)) throw nb::type_error("terms, of_word and of_pair: one is no str");
+        const std::string_view text = utf8(term);
+        if (text.empty()) return MISSING;
+        return terms_.number(text, [&](std::string_view) { return i32(terms_.size()); });
+    }
+
+    // Return the numbers of the terms of a word, which are kept if there is room.
+    Terms keep(std::string_view word, nb::handle of_word) {
+        Terms numbers;
+        auto add = [&](nb::handle term) {
+            const i32 number = number_of(term);
+            if (number != MISSING) numbers.push_back(number);
+        };
+        if (nb::isinstance<nb::tuple>(of_word))
+            for (const nb::handle term : nb::borrow<nb::tuple>(of_word)) add(term);
+        else
+            add(of_word);
+        if (forms_.size() < capacity_ && word.size() <= WordNumbers::LONGEST_WORD && !forms_.find(word)) {
+            forms_.keep(word, i32(numbers_.size()));
+            numbers_.push_back(i32(numbers.size()));
+            numbers_.insert(numbers_.end(), numbers.begin(), numbers.end());
+        }
+        return numbers;
+    }
+
+    size_t capacity_;
+    bool names_;
+    OfWord of_word_, of_pair_;
+    FormTable forms_, terms_{ALL};
+    Terms numbers_;  // of the terms of each form, after how many there are
+    u64 cleared_ = 0;
+};
+
+// Replace offsets in code points, which ascend, by those in bytes.
+void to_bytes(std::vector<size_t>& offsets, std::string_view text) {
+    size_t at = 0, points = 0;
+    for (size_t& offset : offsets) {
+        for (; points < offset; points++)
+            while (++at < text.size() && (text[at] & 0xC0) == 0x80) {
+            }
+        offset = at;
+    }
+}
+
+nb::str marked_html(nb::str text, const std::vector<std::pair<i64, i64>>& marks) {
+    const Encoded encoded(text);
+    const std::string_view bytes = encoded.view();
+    std::vector<size_t> bounds;
+    for (const auto& [start, end] : marks) bounds.insert(bounds.end(), {size_t(start), size_t(end)});
+    require_offsets(bounds, encoded.length(), "marks");
+    if (!encoded.is_ascii()) to_bytes(bounds, bytes);
+    std::string html;
+    html.reserve(bytes.size() + bytes.size() / 8 + 13 * marks.size());
+    size_t written = 0, next = 0;  // bytes of the text, and bounds
+    auto write = [&](size_t end, std::string_view then) {
+        html.append(bytes.substr(written, end - written)).append(then);
+        written = end;
+    };
+    auto write_tags = [&](size_t last) {
+        for (; next < bounds.size() && bounds[next] <= last; next++)
+            write(bounds[next], next % 2 ? "</mark>" : "<mark>");
+    };
+    for (size_t begin = 0; begin < bytes.size(); begin += ByteBlock::SIZE) {
+        const ByteBlock block(encoded.bytes().subspan(begin));
+        u64 signs = 0;
+        for (const char sign : {'&', '<', '>', '"', '\''}) signs |= block.equal_to(u8(sign));
+        for (; signs; signs &= signs - 1) {
+            const size_t at = begin + size_t(std::countr_zero(signs));
+            const char sign = bytes[at];
+            write_tags(at);
+            write(at, sign == '&'   ? "&amp;"
+                      : sign == '<' ? "&lt;"
+                      : sign == '>' ? "&gt;"
+                      : sign == '"' ? "&quot;"
+                                    : "&#x27;");
+            written++;
+        }
+    }
+    write_tags(bytes.size());
+    write(bytes.size(), "");
+    return decoded({reinterpret_cast<const u8*>(html.data()), html.size()}, SURROGATES);
+}
 
 constexpr int DIGIT = 2, UNKNOWN = 4;        // kinds of an end of a form: see `piece.Run`
 constexpr int BOOLEAN = 2, HAS_UNKNOWN = 4;  // traits: see `query/pieces.py`
-constexpr i32 MISSING = -1, SEPARATE = -2;   // numbers of forms
+constexpr i32 SEPARATE = -2;                 // number of forms
 constexpr size_t LONGEST = 1 << 12;          // bytes of a form, which has fewer words
 constexpr size_t MEAN_LENGTH = 32;           // of forms for which the table has room
 
@@ -293,6 +468,31 @@ void bind_words(nb::module_& module) {
             of_text  returns those of a text that is not ASCII, or may contain a name with signs
             Cost: some 10 ns a word of ASCII.
         )");
+    nb::class_<TermFinder>(module, "TermFinder", R"(
+        Finds the words of texts that have some terms, by a table of the forms met before. Thread-safe.
+
+        capacity  forms that are kept; the table is emptied when it is full
+        names     whether names with signs, such as C++ and .NET, are words
+        of_word   returns the term of a word, or several; "" for none
+        of_pair   likewise of a pair of characters in scripts without spaces
+    )")
+        .def(nb::init<i64, bool, TermFinder::OfWord, TermFinder::OfWord>(), nb::arg("capacity"), nb::arg("names"),
+             nb::arg("of_word"), nb::arg("of_pair"),
+             nb::sig("def __init__(self, capacity: int, names: bool, "
+                     "of_word: collections.abc.Callable[[str], str | tuple[str, ...]], "
+                     "of_pair: collections.abc.Callable[[str], str]) -> None"))
+        .def("find", &TermFinder::find, nb::arg("text"), nb::arg("terms"), nb::arg("characters"), R"(
+            Return term, start and end of the words of a text in NFKC that have one of some terms.
+
+            characters  those of Unicode unless the text is ASCII
+            None for a text that may contain a name with signs, and for rare sequences: see
+            `locate_words`. Cost: 30 ns a word of ASCII, and for each form that is not kept, the calls.
+        )");
+    module.def("marked_html", &marked_html, nb::arg("text"), nb::arg("marks"), R"(
+        Return a text escaped for HTML, with some parts of it in <mark>.
+
+        marks  start and end of each, ascending
+    )");
     nb::class_<QueryForms>(module, "QueryForms", R"(
         What the words of queries add to their terms, by a table of the forms met before.
 

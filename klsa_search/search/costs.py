@@ -34,7 +34,7 @@ fewer; more in proportion.
 MISSPELT_TERMS: Final = 50_000
 
 HIT: Final = 0.1
-HIGHLIGHT: Final = 0.3
+HIGHLIGHT: Final = 0.05
 QUALITY: Final = 0.05
 EXPLANATION: Final = 0.4
 """Each for one hit."""

@@ -41,20 +41,19 @@ def snippet(
 
     It has the largest sum of weights, in which repeated terms count a tenth; the first of equals.
     It consists of whole sentences if they fit, and is otherwise cut between words. Without a term
-    of the query it is the beginning of the text. Cost: the analysis of its distinct words, about
-    0.15 µs a character of a long text with spaces, 1 µs of any other.
+    of the query it is the beginning of the text. Cost: that of `Analyzer.occurrences`.
     """
     line = folded(text)
     if len(line) <= length:
         return without_markup(line)
     terms_ = sorted(set(terms))
     numbers = {term: number for number, term in enumerate(terms_)}
-    tokens = analyzer.tokens_among(line, numbers) if terms_ else []
+    matches = analyzer.occurrences(line, numbers) if terms_ else []
     passage = _native.best_passage(
         _points(line),
-        np.array([numbers[token.term] for token in tokens], np.int32),
-        np.array([token.start for token in tokens], np.int32),
-        np.array([token.end for token in tokens], np.int32),
+        np.array([numbers[term] for term, _, _ in matches], np.int32),
+        np.array([start for _, start, _ in matches], np.int32),
+        np.array([end for _, _, end in matches], np.int32),
         np.array([(weights or {}).get(term, 1.0) for term in terms_], np.float64),
         length,
     )

@@ -190,26 +190,3 @@ def test_names_keep_terms_and_tokens_alike(text):
     assert TermNumbering(analyzer).numbered(AnalysedTexts([text])).terms == list(
         dict.fromkeys(analyzer.terms(text))
     )
-
-
-def test_cached_tokens_are_bounded(monkeypatch):
-    monkeypatch.setattr("klsa_search.analysis.analyzer._CACHED", 60)
-    analyzer = Analyzer()
-
-    def cached():
-        return sum(1 + len(tokens) for tokens in analyzer._tokens_of.values())  # noqa: SLF001
-
-    def check(text):
-        found = analyzer.tokens_among(text, {"x7", "d"})
-        tokens = [token for token in analyzer.tokens(text) if token.term in {"x7", "d"}]
-        assert [token[::2] + token[3:] for token in found] == [t[::2] + t[3:] for t in tokens]
-        assert cached() <= 60
-
-    check("wing flow")
-    check("wing " + " ".join(f"x{number}" for number in range(40)))  # more than fits
-    assert cached() == 4
-    check(" ".join(["new"] * 80))
-    assert cached() == 6
-    for number in range(20):
-        check(f"wing {number},b,c,d,f")
-    check(",".join("bcd") + " " + "d," * 20 + " wing")

@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from klsa_search._native import marked_html
 from klsa_search.analysis import Analyzer
 from klsa_search.errors import QueryError
 from klsa_search.search.pages.results import highlighted
 
 ANALYZER = Analyzer()
-WORDS = ["wing", "Wings", "<b>", "&amp;", "wing's", "straße", "Ⅳ", "雪", "'", '"', "lift", "\x00"]
+WORDS = ["wing", "Wings", "<b>", "&amp;", "wing's", "straße", "Ⅳ", "雪", "'", '"\ud800', "lift\x00"]
 
 
 @given(st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join) | st.text(max_size=60))
@@ -26,6 +27,19 @@ def test_html_is_the_text_with_marks(text):
     assert [unescape(one) for one in marked] == [text[start:end] for start, end in found.marks]
     assert all(ANALYZER.term(text[start:end]) for start, end in found.marks)
     assert list(found.marks) == sorted(found.marks)
+
+
+def test_marks_of_a_tokenizer_are_merged_if_they_overlap(monkeypatch):
+    spans = [("flap", 0, 4), ("flapping", 0, 8), ("wing", 8, 12)]
+    monkeypatch.setattr(Analyzer, "occurrences", lambda self, text, terms: spans)
+    found = highlighted("flappingwing", {}, ANALYZER)
+    assert found.html == "<mark>flapping</mark><mark>wing</mark>"
+
+
+def test_marks_outside_of_the_text_are_refused():
+    for marks in ([(0, 4)], [(2, 1)], [(1, 2), (0, 1)], [(-1, 1)]):
+        with pytest.raises(ValueError, match="marks"):
+            marked_html("abc", marks)
 
 
 def test_marks_are_whole_words_of_any_form():

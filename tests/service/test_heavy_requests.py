@@ -118,7 +118,7 @@ def tiny(tiny_home):
         ({"explain": True, "k": 1}, False),
         ({"explain": True, "k": 90}, True),
         ({"highlight": True, "quality": True}, False),
-        ({"highlight": True, "k": 50}, True),
+        ({"highlight": True, "k": 50}, False),
         ({"positive": ["1"]}, True),
         ({"q": "wing heat layer in the slipstream of an aircraft"}, False),
         ({"q": '"boundary layer" -heat +wing title:odd win*'}, False),

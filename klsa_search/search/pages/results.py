@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from html import escape
 from typing import Any
 
+from klsa_search._native import marked_html
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.explain.quality import FITS
@@ -38,17 +38,11 @@ def highlighted(text: str, terms: Collection[str], analyzer: Analyzer) -> Highli
     Cost: the analysis of the text.
     """
     marks: list[tuple[int, int]] = []
-    for token in analyzer.tokens_among(text, terms):
-        start, end = token.start, token.end
+    for _, start, end in analyzer.occurrences(text, terms):
         if marks and start < marks[-1][1]:  # words of a tokenizer may overlap
             start, end = marks[-1][0], max(end, marks.pop()[1])
         marks.append((start, end))
-    html, before = [], 0
-    for start, end in marks:
-        html += [escape(text[before:start]), "<mark>", escape(text[start:end]), "</mark>"]
-        before = end
-    html.append(escape(text[before:]))
-    return Highlight(text=text, marks=tuple(marks), html="".join(html))
+    return Highlight(text=text, marks=tuple(marks), html=marked_html(text, marks))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
