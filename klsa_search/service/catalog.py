@@ -26,7 +26,7 @@ from klsa_search.service.catalog_entries import (
     FAULTS,
     Entry,
     IndexOpener,
-    OpenGeneration,
+    ServedIndex,
     Status,
     generation_mark,
     open_and_warm_up,
@@ -57,7 +57,7 @@ class _Lease:
 
     __slots__ = ("_release", "opened")
 
-    def __init__(self, opened: OpenGeneration, release: Callable[[OpenGeneration], None]) -> None:
+    def __init__(self, opened: ServedIndex, release: Callable[[ServedIndex], None]) -> None:
         self.opened, self._release = opened, release
 
     def __enter__(self) -> Index:
@@ -95,7 +95,7 @@ class Catalog:
         self._entries: dict[str, Entry] = {}
         self._aliases: dict[str, str] = {}
         self._changes = Changes(home)
-        self._lock = threading.RLock()  # of _entries and every OpenGeneration
+        self._lock = threading.RLock()  # of _entries and every ServedIndex
         self._scan_lock = threading.Lock()  # while the directory is listed
         self._listing = threading.Lock()  # while that is waited for
         self._updates: dict[str, Future[None]] = {}  # by index; guarded by _scan_lock
@@ -259,15 +259,15 @@ class Catalog:
             for name in list(self._entries):
                 closing.callback(self._replace, name, None)
 
-    def _select(self, name: str | None) -> OpenGeneration:
+    def _select(self, name: str | None) -> ServedIndex:
         index = self._index_of(name)
         if index is None:
             raise self._unknown(name)
         entry = self._entries[index]
         if entry.opened is None:
             raise StoreError(entry.failure or f"index {index!r} is not open", field="index")
-        if entry.opened.sums.failure is not None:  # it could give wrong answers
-            raise IndexDamaged(entry.opened.sums.failure, field="index")
+        if entry.opened.checksums.failure is not None:  # it could give wrong answers
+            raise IndexDamaged(entry.opened.checksums.failure, field="index")
         return entry.opened
 
     def _unknown(self, name: str | None) -> KlsaError:
@@ -288,7 +288,7 @@ class Catalog:
             "service with `klsa-index build SOURCE --name NAME`"
         )
 
-    def _release(self, opened: OpenGeneration) -> None:
+    def _release(self, opened: ServedIndex) -> None:
         with self._lock:
             opened.users -= 1
             last = opened.retired and opened.users == 0
@@ -379,13 +379,13 @@ class Catalog:
         opened, mark, begin = before.opened, None, monotonic()
         try:
             mark = generation_mark(path)
-            if opened is not None and opened.mark == mark and opened.sums.failure is None:
+            if opened is not None and opened.mark == mark and opened.checksums.failure is None:
                 opened.index.refresh()
                 return Entry(opened)
             if before.failed_mark == mark and begin < before.retry_at:
                 return before
             index = open_and_warm_up(path, self._opener)
-            return Entry(OpenGeneration(index, mark, ChecksumCheck(index.generations)))
+            return Entry(ServedIndex(index, mark, ChecksumCheck(index.generations)))
         except FAULTS as fault:
             reason = reason_not_opened(path, fault)
             if self._log_failures and reason != before.failure:

@@ -19,19 +19,19 @@ from klsa_search.storage.partitions import documents_of
 
 
 @dataclass(slots=True, eq=False)
-class OpenGeneration:
+class ServedIndex:
     """One open generation with its reference count; guarded by the catalog's lock."""
 
     index: Index
     mark: object
-    sums: ChecksumCheck
+    checksums: ChecksumCheck
     users: int = 0
     retired: bool = False
     damage: str | None = None
 
     def close(self) -> None:
         """Close the index, and stop comparing its checksums."""
-        self.sums.stop()
+        self.checksums.stop()
         self.index.close()
 
 
@@ -44,7 +44,7 @@ class Entry:
     word  word of its changes when it was read
     """
 
-    opened: OpenGeneration | None = None
+    opened: ServedIndex | None = None
     failure: str | None = None
     failed_mark: object = None
     retry_at: float = 0.0
@@ -58,14 +58,14 @@ class Status:
     index    snapshot of the served index, or None; its arrays stay readable after a swap, but
              documents can be read only within `Catalog.use`
     failure  why the newest generation is not served, or is damaged
-    sums     state of its checksum comparison: see `ChecksumCheck`
+    checksums     state of its checksum comparison: see `ChecksumCheck`
     damaged  whether the served generation is damaged
     """
 
     name: str
     index: Index | None
     failure: str | None
-    sums: str | None = None
+    checksums: str | None = None
     damaged: bool = False
 
     @classmethod
@@ -74,13 +74,13 @@ class Status:
         opened = entry.opened
         if opened is None:
             return cls(name, None, entry.failure)
-        sums = opened.sums
-        if sums.failure is not None:
-            return cls(name, None, sums.failure, sums.state, damaged=True)
+        checksums = opened.checksums
+        if checksums.failure is not None:
+            return cls(name, None, checksums.failure, checksums.state, damaged=True)
         damage = opened.damage
         reason = entry.failure or damage
         index = opened.index.snapshot()
-        return cls(name, index, reason, sums.state, damaged=damage is not None)
+        return cls(name, index, reason, checksums.state, damaged=damage is not None)
 
 
 FAULTS = (

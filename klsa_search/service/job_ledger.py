@@ -91,17 +91,17 @@ class JobHistory:
             settings=dict(settings),
         )
         self.jobs.append(job)
-        ended = [job_ for job_ in self.jobs if job_.has_ended]
-        forgotten = {job_.id for job_ in ended[: max(0, len(self.jobs) - MAX_JOBS)]}
-        self.jobs = [job_ for job_ in self.jobs if job_.id not in forgotten]
-        kept = {job_.index for job_ in self.jobs}
+        ended = [past.id for past in self.jobs if past.has_ended]
+        forgotten = set(ended[: max(0, len(self.jobs) - MAX_JOBS)])
+        self.jobs = [listed for listed in self.jobs if listed.id not in forgotten]
+        kept = {listed.index for listed in self.jobs}
         self.ended = Counter({key: n for key, n in self.ended.items() if key[0] in kept})
         return job
 
     def change(self, id_: int, **changes: Any) -> StoredJob:
         """Change fields of a job, and return it."""
         job = replace(self.find(id_), **changes)
-        self.jobs = [job if job_.id == id_ else job_ for job_ in self.jobs]
+        self.jobs = [job if listed.id == id_ else listed for listed in self.jobs]
         return job
 
     def start(self, id_: int) -> StoredJob | None:

@@ -145,9 +145,9 @@ class Jobs:
                     with self._ledger.change() as history:
                         started = history.start(job.id)
                     if started is not None:
-                        self._refit(started)
+                        self._run_job(started)
                     return True
-            return self._share is not None and self._renew_most_changed(self._share, history)
+            return self._share is not None and self._start_due_job(self._share, history)
 
     def _end_interrupted(self) -> JobHistory:
         """End the running jobs: this process has the lock, so none of them runs."""
@@ -157,7 +157,7 @@ class Jobs:
                     self._log_end(history, job, None, _INTERRUPTED.format(kind=job.kind))
         return history
 
-    def _renew_most_changed(self, share: float, history: JobHistory) -> bool:
+    def _start_due_job(self, share: float, history: JobHistory) -> bool:
         due: list[tuple[float, str, str, JobKind]] = []
         for status in self._catalog.statuses():
             index = status.index
@@ -183,7 +183,7 @@ class Jobs:
                 is_free = history.open_job(name) is None
                 job = history.add(name, generation, {}, "running", kind) if is_free else None
             if job is not None:
-                self._refit(job)
+                self._run_job(job)
         return bool(due)
 
     def close(self) -> None:
@@ -195,7 +195,7 @@ class Jobs:
         if process is not None:
             _end_process(process)
 
-    def _refit(self, job: Job) -> None:
+    def _run_job(self, job: Job) -> None:
         begin = monotonic()
         try:
             error = self._run(job)

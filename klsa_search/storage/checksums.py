@@ -192,17 +192,17 @@ class ChecksumCheck:
         self._generations = generations
         self._stopped = threading.Event()
         self._failure: str | None = None
-        self._is_whole = False
+        self._is_verified = False
         self._thread = threading.Thread(target=self._run, name="sums", daemon=True)
         self._thread.start()
 
     @property
-    def state(self) -> Literal["checking", "whole", "damaged", "stopped"]:
+    def state(self) -> Literal["checking", "verified", "damaged", "stopped"]:
         """Return the state; `stopped` if it ended without a result, stopped or superseded."""
         if self._failure is not None:
             return "damaged"
-        if self._is_whole:
-            return "whole"
+        if self._is_verified:
+            return "verified"
         return "checking" if self._thread.is_alive() else "stopped"
 
     @property
@@ -232,7 +232,7 @@ class ChecksumCheck:
                     forget(generation)
                     self._failure = failure.message
                 return
-        self._is_whole = True
+        self._is_verified = True
 
     def _throttled(self, path: Path) -> str:
         with ThrottledFile(path, self._stopped) as stream:

@@ -28,7 +28,7 @@ from pydantic_core import PydanticCustomError
 from klsa_search.collection.model import MAX_ID_BYTES, text_fault
 from klsa_search.core.faults import reason_of
 from klsa_search.errors import RuleNotFound, SettingsError
-from klsa_search.storage.catalog_entry import Entry, change_rows, read_entry
+from klsa_search.storage.catalog_entry import Entry, change_rows
 
 MAX_RULES: Final = 1_000
 MAX_DOCUMENTS: Final = 100
@@ -204,12 +204,6 @@ def rules_of(mappings: Iterable[Mapping[str, Any] | Rule]) -> tuple[Rule, ...]:
 def stored_rules(entry: Entry) -> tuple[Rule, ...]:
     """Return the rules of an index, in order; IndexDamaged."""
     return rules_of(json.loads(rule) for _, rule in entry.rows("rules"))
-
-
-def read_rules(path: Path) -> tuple[Rule, ...]:
-    """Return the rules of the index at a path; IndexDamaged."""
-    with read_entry(path) as entry:
-        return stored_rules(entry)
 
 
 def write_rules(path: Path, rules: Sequence[Rule]) -> None:

@@ -186,10 +186,10 @@ def test_damage_during_service_is_found_and_reported(tmp_path):
     os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
     note_checked(path.parent, read_manifest(path.parent))  # as if it had been whole at first
     with Catalog(tmp_path) as catalog:
-        wait_until(lambda: all(status.sums != "checking" for status in catalog.statuses()))
+        wait_until(lambda: all(status.checksums != "checking" for status in catalog.statuses()))
         whole, damaged = catalog.statuses()
-        assert (whole.sums, whole.failure) == ("whole", None)
-        assert (damaged.sums, damaged.index) == ("damaged", None)
+        assert (whole.checksums, whole.failure) == ("verified", None)
+        assert (damaged.checksums, damaged.index) == ("damaged", None)
         assert "lengths.npy` has changed since it was built" in damaged.failure
         with catalog.use("other"):
             pass
@@ -247,10 +247,10 @@ def test_an_index_that_was_damaged_is_served_again_once_it_is_whole(tmp_path):
         file.write(bytes([whole[-1] ^ 1]))
     note_checked(path.parent, read_manifest(path.parent))  # as if it had been whole at first
     with Catalog(tmp_path, interval=0.01) as catalog:
-        wait_until(lambda: catalog.statuses()[0].sums == "damaged")
+        wait_until(lambda: catalog.statuses()[0].checksums == "damaged")
         with path.open("r+b") as file:
             file.write(whole)
-        wait_until(lambda: catalog.statuses()[0].sums == "whole")
+        wait_until(lambda: catalog.statuses()[0].checksums == "verified")
         assert found(catalog) == ("000001", 2)
 
 

@@ -115,7 +115,7 @@ def test_an_index_damaged_during_service_is_reported(catalog_of, home):
     build_tiny(home, "first", many)
     opened = catalog_of(home)
     # Else the comparison of checksums may find the damage before a request does.
-    wait_until(lambda: opened.statuses()[0].sums == "whole")
+    wait_until(lambda: opened.statuses()[0].checksums == "verified")
     client = AppClient(catalog_app(opened), raise_server_exceptions=False)
     assert client.get("/documents/1?index=first").status_code == 200
     path = home / "first" / "000002" / "documents.npy"

@@ -63,9 +63,9 @@ def test_too_many_open_files_are_not_damage(sealed, monkeypatch):
 def test_a_whole_generation_is_found_whole_behind_other_work(sealed):
     check = ChecksumCheck(dict([sealed]))
     assert check.wait(PATIENCE)
-    assert (check.state, check.failure) == ("whole", None)
+    assert (check.state, check.failure) == ("verified", None)
     check.stop()
-    assert check.state == "whole"
+    assert check.state == "verified"
 
 
 def test_damage_is_found_behind_other_work(sealed):

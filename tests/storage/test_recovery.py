@@ -25,8 +25,9 @@ from klsa_search.storage.recovery import (
     refuse_faults,
     repair_current,
 )
-from klsa_search.storage.rules import Rule, read_rules, write_rules
+from klsa_search.storage.rules import Rule, write_rules
 from klsa_search.storage.synonyms import read_synonyms, write_synonyms
+from tests.support.catalogs import read_rules
 
 from .worlds import manifest_of
 

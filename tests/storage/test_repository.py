@@ -30,8 +30,8 @@ from klsa_search.storage.objects import open_store, refuse_password
 from klsa_search.storage.recovery import readable_documents
 from klsa_search.storage.repository import Repository, read_state
 from klsa_search.storage.restore import follow, restore_all, restore_index
-from klsa_search.storage.rules import read_rules
 from klsa_search.storage.synonyms import read_synonyms, write_synonyms
+from tests.support.catalogs import read_rules
 
 from .test_kills import Killed, dying
 from .worlds import manifest_of

@@ -11,8 +11,9 @@ from klsa_search.indexing.rewrite import rebuild
 from klsa_search.search.query.rules import checked_rules
 from klsa_search.storage.judgements import Judgements
 from klsa_search.storage.maintenance import copy_index, delete_index, rollback, verify_shared
-from klsa_search.storage.rules import change_rule, read_rules, write_rules
+from klsa_search.storage.rules import change_rule, write_rules
 from klsa_search.storage.synonyms import read_synonyms, write_synonyms
+from tests.support.catalogs import read_rules
 
 HIDE = {"hide": ["one"]}
 RULES = checked_rules(

@@ -254,7 +254,9 @@ async def health(request: Request, response: Response, service: Service) -> Heal
         degraded=degraded,
         version=request.app.version,
         indexes=[IndexSummary.of(status) for status in statuses],
-        sums={status.name: status.sums for status in statuses if status.sums is not None},
+        checksums={
+            status.name: status.checksums for status in statuses if status.checksums is not None
+        },
         refits={name: refits[name] for name in sorted(names & refits.keys())},
         **replications,
         faults=[shown_message(fault, service.catalog.home) for fault in faults]

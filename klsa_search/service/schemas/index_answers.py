@@ -208,9 +208,9 @@ class Health(Answer):
     )
     version: str
     indexes: list[IndexSummary]
-    sums: dict[str, str] = Field(
+    checksums: dict[str, str] = Field(
         description="state of the checksum comparison of the files of each open index: "
-        "checking, whole, damaged or stopped"
+        "checking, verified, damaged or stopped"
     )
     refits: dict[str, Job] = Field(
         description="last refit of each index, automatic (`klsa-serve --refit-threshold`) or "
