@@ -23,18 +23,6 @@ if TYPE_CHECKING:
     from scipy import sparse
 
 
-def effective_alpha(alpha: float, hold_back: float, share: float) -> float:
-    """Return α(q) = α · (1 - hold_back · c³), the share of the expansion in the scores of a query.
-
-    share  c, the share of the query that the first document of the query kernel contains
-    If one document contains the whole query, expansion adds little.
-
-    >>> effective_alpha(0.7, 0.7, 0.0), round(effective_alpha(0.7, 0.7, 1.0), 2)
-    (0.7, 0.21)
-    """
-    return alpha * (1 - hold_back * (share * share * share))
-
-
 NEIGHBOURHOOD = 4.0  # β
 HALF = 1.0  # saturation at which g is 0.5
 POWER = 6  # exponent of the coverage in the weight of a seed

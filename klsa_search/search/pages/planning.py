@@ -121,27 +121,24 @@ def plan_search(
     reading, chosen = state.parameters.read(request.parameters)
     finds_id = request.group == "document" and not ranks_only
     named = named_document(state, request, mask, evidence or LOCAL) if finds_id else None
-    if query_is_id:
-        named = None  # though this partition may have another document that the query could name
+    if query_is_id:  # all partitions ask the same questions, but one of them names the document
+        named = None
     query_is_id = query_is_id or named is not None
     typed = not ranks_only or request.explain
     parsed, interpretation = _parse(
         state, request, reading, evidence, typed=typed, query_is_id=query_is_id
     )
     if named is not None:
-        (id_,) = state.documents.ids([named])
-        interpretation = replace(interpretation, id=id_, unknown=())
-        if parsed.mask is not None:
-            parsed = parsed._replace(mask=parsed.mask.with_document(named))
+        parsed, interpretation = _found_by_id(state, parsed, interpretation, named)
     allowed, rules = intersection(mask, parsed.mask), NO_RULES
     if request.rules and opened.rules.rules:
         rules = _rules(opened, state, request, interpretation, named)
-    vector, warnings = None, embedded.warnings
-    embedders, typed_vector = {} if query_is_id else models.embedders, request.vector
-    if typed_vector is None and not query_is_id:
-        typed_vector = embedded.vector
-    if embedders or typed_vector is not None:
-        vector, warnings = query_vector(opened, state, request.query, typed_vector, embedders)
+    requested, vector, warnings = request.vector, None, embedded.warnings
+    if requested is None and not query_is_id:
+        requested = embedded.vector
+    embedders = {} if query_is_id else models.embedders
+    if embedders or requested is not None:
+        vector, warnings = query_vector(opened, state, request.query, requested, embedders)
     k, offset = request.candidates, request.offset
     if request.rerank is not None:
         k, offset = max(request.rerank, offset + k), 0
@@ -164,6 +161,16 @@ def plan_search(
         vector=vector,
         warnings=warnings,
     )
+
+
+def _found_by_id(
+    state: State, parsed: ParsedQuery, interpretation: QueryInterpretation, named: int
+) -> tuple[ParsedQuery, QueryInterpretation]:
+    """Return a query that is the ID of a document, which is a hit with or without its words."""
+    (id_,) = state.documents.ids([named])
+    if parsed.mask is not None:
+        parsed = parsed._replace(mask=parsed.mask.with_document(named))
+    return parsed, replace(interpretation, id=id_, unknown=())
 
 
 def query_vector(

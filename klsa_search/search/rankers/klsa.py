@@ -32,7 +32,7 @@ import numpy.typing as npt
 from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.deadlines import check_deadline
 from klsa_search.core.parameters import SearchSettings
-from klsa_search.lowrank.coverage import BEST, POWER, coverage, effective_alpha, impacts_of
+from klsa_search.lowrank.coverage import BEST, POWER, coverage, impacts_of
 from klsa_search.lowrank.expansion_matrix import largest_entries
 from klsa_search.search.engine.engine import KlsaParams
 from klsa_search.search.engine.evidence import LOCAL, Evidence
@@ -69,6 +69,18 @@ class Parts(NamedTuple):
     seeds: DocIds
     weights: Scores
     parts: Mapping[str, ScorePart]
+
+
+def effective_alpha(alpha: float, hold_back: float, share: float) -> float:
+    """Return α(q) = α · (1 - hold_back · c³), the share of the expansion in the scores of a query.
+
+    share  c, the share of the query that the first document of the query kernel contains
+    If one document contains the whole query, expansion adds little.
+
+    >>> effective_alpha(0.7, 0.7, 0.0), round(effective_alpha(0.7, 0.7, 1.0), 2)
+    (0.7, 0.21)
+    """
+    return alpha * (1 - hold_back * (share * share * share))
 
 
 def rank_klsa(
