@@ -140,7 +140,14 @@ class Arrays:
 
     def live_docs(self) -> DocumentMask:
         """Return which documents are live: (N,)."""
-        return np.ones(len(self), np.bool_) if self.live is None else self.live.allowed
+        return self._every if self.live is None else self.live.allowed
+
+    @lazy_property
+    def _every(self) -> DocumentMask:
+        """All documents: (N,), not writeable."""
+        every = np.ones(len(self), np.bool_)
+        every.flags.writeable = False
+        return every
 
     def statistics(self) -> PartitionStatistics:
         """Return the statistics of a partition. Cost: O(V), and its terms of later writes."""

@@ -147,9 +147,9 @@ def documents_of_phrase(
     terms = {word for word in words if word >= 0}
     if UNKNOWN in words or all(word == NO_TERM for word in words):
         return np.zeros(0, np.int64)
-    documents: Integers = np.arange(len(snapshot))
-    if terms:
-        documents = snapshot.bm25_engine.containing_all(terms)
+    documents: Integers = (
+        snapshot.bm25_engine.containing_all(terms) if terms else np.arange(len(snapshot))
+    )
     if len(words) == 1 and terms and field == "":
         return documents
     forward = snapshot.forward

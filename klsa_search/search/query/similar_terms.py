@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import Final
 from weakref import WeakKeyDictionary
@@ -91,33 +91,32 @@ class SimilarTerms:
             size: word[:size] for size in range(max(length - ENDING, 2), length + edits + 1)
         }
         stems = dict.fromkeys(range(len(stem) - edits, len(stem) + edits + 1), stem)
-        distance_of: dict[int, float] = {}
-        for texts, missing in ((beginnings, 0.5), (stems, 0.0)):
-            for position, size, distance in _within(order, word, texts, edits):
-                value = distance + missing * max(length - size, 0)
-                distance_of[position] = min(value, distance_of.get(position, value))
-        return _arrays_of(distance_of)
+        return _nearest(
+            (positions, distances + missing * np.maximum(length - order.lengths[positions], 0))
+            for texts, missing in ((beginnings, 0.5), (stems, 0.0))
+            for positions, distances in _within(order, word, texts, edits)
+        )
 
     def begun(self, beginning: str, edits: int) -> tuple[Terms, Distances]:
         """Return terms with a beginning within some edits of a folded text: see `near`."""
-        distance_of: dict[int, float] = {}
+        begun = list[tuple[Terms, npt.NDArray[np.uint8]]]()
         for run in self._runs:
             same = run.order.beginning_with(beginning[:1])
             missing = ~run.order.letters[same] & np.uint32(letter_set(beginning))
             positions = same.start + np.flatnonzero(np.bitwise_count(missing) <= edits)
             names = [run.order.names[position] for position in positions.tolist()]
             for length in range(max(len(beginning) - 1, 1), len(beginning) + 2):
-                distances = _distances(beginning, [name[:length] for name in names], edits)
-                for at in np.flatnonzero(distances <= edits).tolist():
-                    term, distance = int(run.numbers[positions[at]]), float(distances[at])
-                    distance_of[term] = min(distance, distance_of.get(term, distance))
-        return _arrays_of(distance_of)
+                beginnings = [name[:length] for name in names]
+                distances = _distances([beginning] * len(names), beginnings, edits)
+                within = distances <= edits
+                begun.append((run.numbers[positions[within]], distances[within]))
+        return _nearest(begun)
 
 
 def _within(
     order: TermOrder, word: str, texts: Mapping[int, str], edits: int
-) -> Iterator[tuple[int, int, int]]:
-    """Yield terms within some edits of the text of their length: position, length, distance."""
+) -> Iterator[tuple[Terms, npt.NDArray[np.uint8]]]:
+    """Yield where terms within some edits of the text of their length are, with their distances."""
     sets = np.zeros(max(texts) + 1, np.uint32)
     for length, text in texts.items():
         sets[max(length, 0)] = letter_set(text)
@@ -129,26 +128,34 @@ def _within(
         # An edit adds and removes at most one letter each.
         of_text, of_term = sets[lengths[positions]], order.letters[same_start][positions]
         added, removed = (np.bitwise_count(one) for one in (of_term & ~of_text, of_text & ~of_term))
-        positions = positions[(added <= edits) & (removed <= edits)]
-        for length in sorted({*lengths[positions].tolist()}):  # np.unique imports numpy.ma
-            same = same_start.start + positions[lengths[positions] == length]
-            names = [order.names[position] for position in same.tolist()]
-            distances = _distances(texts[length], names, edits)
-            for at in np.flatnonzero(distances <= edits).tolist():
-                yield int(same[at]), length, int(distances[at])
+        positions = same_start.start + positions[(added <= edits) & (removed <= edits)]
+        names = [order.names[position] for position in positions.tolist()]
+        typed = [texts[length] for length in order.lengths[positions].tolist()]
+        distances = _distances(typed, names, edits)
+        within = distances <= edits
+        yield positions[within], distances[within]
 
 
-def _arrays_of(distance_of: Mapping[int, float]) -> tuple[Terms, Distances]:
-    return (
-        np.fromiter(distance_of, np.int64, len(distance_of)),
-        np.fromiter(distance_of.values(), np.float64, len(distance_of)),
-    )
+def _nearest(
+    candidates: Iterable[tuple[Terms, npt.NDArray[np.generic]]],
+) -> tuple[Terms, Distances]:
+    """Return terms, each once, with the least of their distances."""
+    terms, distances = map(np.concatenate, zip(*candidates, strict=True))
+    order = np.lexsort((distances, terms))
+    first = np.diff(terms[order], prepend=-1) > 0
+    return terms[order][first], distances[order][first].astype(np.float64)
 
 
-def _distances(word: str, names: list[str], edits: int) -> npt.NDArray[np.uint8]:
-    (distances,) = process.cdist(
-        [word], names, scorer=OSA.distance, score_cutoff=edits, dtype=np.uint8
-    )
+def _distances(words: list[str], names: list[str], edits: int) -> npt.NDArray[np.uint8]:
+    """Return the distance of each word from its name: (n,). Above some edits, any such number."""
+    if len({*words}) != 1:
+        distances = process.cpdist(
+            words, names, scorer=OSA.distance, score_cutoff=edits, dtype=np.uint8
+        )
+    else:  # the same word is prepared once
+        (distances,) = process.cdist(
+            words[:1], names, scorer=OSA.distance, score_cutoff=edits, dtype=np.uint8
+        )
     return np.asarray(distances, np.uint8)
 
 
