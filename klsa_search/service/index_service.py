@@ -166,10 +166,11 @@ class IndexService:
     def require(self, *scopes: Scope) -> None:
         """Raise InsufficientScope unless the request has one of the scopes.
 
-        WritingRefused if the service has no keys, or is read-only so that a key would not help.
+        WritingRefused for a write if the service has no keys, or is read-only so that a key would
+        not help.
         """
         if self.access.scopes.isdisjoint(scopes):
-            if self.access.key is None and self._writes is None:
+            if scopes[0] == "write" and self.access.key is None and self._writes is None:
                 raise _read_only()
             self.access.require(scopes[0])
 

@@ -262,6 +262,18 @@ def test_a_key_of_some_indexes_manages_no_people(client, file):
     failure_of(client.post("/people", json=body, headers={"X-API-Key": key}), 403)
 
 
+@pytest.mark.parametrize("writes", [None, Writes()], ids=["read-only", "writable"])
+def test_without_keys_a_request_for_people_is_told_which_key_it_needs(home, file, writes):
+    with Catalog(home, interval=0) as catalog:
+        keys = Keys(file, {"search", "metrics"})
+        error = failure_of(
+            AppClient(catalog_app(catalog, writes=writes, keys=keys)).get("/people"), 403
+        )
+    assert error["code"] == "insufficient_scope"
+    assert "klsa-keys add NAME --scope people" in error["message"]
+    assert "--writable" not in error["message"]
+
+
 def test_people_are_listed_at_once_if_the_file_is_elsewhere(home, tmp_path):
     file = tmp_path / "elsewhere.json"
     headers = {"X-API-Key": add_key(file, "chief", ["people"])}

@@ -106,14 +106,21 @@ class Access:
         return bool(self.scopes) and (self.indexes is None or index in self.indexes)
 
     def require(self, scope: str, index: str | None = None) -> None:
-        """Raise InsufficientScope unless the key allows it, WritingRefused without keys."""
+        """Raise InsufficientScope unless the key allows it, WritingRefused for writes without."""
         if scope not in self.scopes:
-            if self.key is None:
+            if self.key is None and scope == "write":
                 raise WritingRefused(
                     "writes need an API key; create one on the machine of the "
                     f"service (klsa-keys add NAME --scope {scope}), or start "
                     "klsa-serve with --writable if everyone who can reach it may "
                     "write"
+                )
+            if self.key is None:
+                raise InsufficientScope(
+                    f"this request needs an API key with the scope `{scope}`; create one on the "
+                    f"machine of the service (klsa-keys add NAME --scope {scope}), after which "
+                    "every request needs a key",
+                    scope=scope,
                 )
             raise InsufficientScope(
                 f"{self._holder} lacks the scope `{scope}`; use a key with "
