@@ -4,7 +4,6 @@ import asyncio
 import errno
 import json
 import os
-import shutil
 import threading
 from contextlib import closing
 
@@ -25,7 +24,7 @@ from klsa_search.storage.generations import writing
 from klsa_search.storage.log import WriteLog
 from tests.support.waiting import PATIENCE
 
-from .conftest import build_tiny, failure_of
+from .conftest import build_tiny, copy_home, failure_of
 
 LINES = {"Content-Type": "application/x-ndjson"}
 JSON = {"Content-Type": "application/json"}
@@ -34,7 +33,7 @@ URL = "/indexes/tiny/documents"
 
 @pytest.fixture
 def home(tiny_home, tmp_path):
-    return shutil.copytree(tiny_home, tmp_path / "home")
+    return copy_home(tiny_home, tmp_path / "home")
 
 
 def found(client, query, **parameters):

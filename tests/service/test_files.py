@@ -36,7 +36,7 @@ from tests.support.client import AppClient
 from tests.support.waiting import PATIENCE, wait_until
 from tests.support.workers import ForkedWorker, prepare
 
-from .conftest import DOCUMENTS, failure_of
+from .conftest import DOCUMENTS, copy_home, failure_of
 from .sockets import serving
 
 TABLE = 'Key;Headline;Body;Colour\nt1;Table;"A table; round";brown\nt2;Chair\n'
@@ -44,7 +44,7 @@ TABLE = 'Key;Headline;Body;Colour\nt1;Table;"A table; round";brown\nt2;Chair\n'
 
 @pytest.fixture
 def home(tiny_home, tmp_path):
-    return shutil.copytree(tiny_home, tmp_path / "home")
+    return copy_home(tiny_home, tmp_path / "home")
 
 
 @pytest.fixture(autouse=True)

@@ -1,6 +1,5 @@
 """Jobs: refits of indexes, by drift or on request, and their history."""
 
-import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -21,7 +20,7 @@ from tests.support.application import catalog_app
 from tests.support.client import AppClient
 from tests.support.waiting import PATIENCE, wait_until
 
-from .conftest import DOCUMENTS, build_tiny
+from .conftest import DOCUMENTS, build_tiny, copy_home
 
 NOTES = """
 import sys, pathlib
@@ -34,7 +33,7 @@ with open(sys.argv[1], "a") as file:
 
 @pytest.fixture
 def home(tiny_home, tmp_path):
-    return shutil.copytree(tiny_home, tmp_path, dirs_exist_ok=True)
+    return copy_home(tiny_home, tmp_path)
 
 
 @pytest.fixture

@@ -1,19 +1,17 @@
 """Judgements over HTTP: write, read, export, measure."""
 
-import shutil
-
 import pytest
 
 from klsa_search import open_index
 
-from .conftest import failure_of
+from .conftest import copy_home, failure_of
 
 JUDGED = "/indexes/tiny/judgements"
 
 
 @pytest.fixture
 def home(tiny_home, tmp_path):
-    return shutil.copytree(tiny_home, tmp_path, dirs_exist_ok=True)
+    return copy_home(tiny_home, tmp_path)
 
 
 def judge(writer, q, id_, grade):

@@ -1,6 +1,5 @@
 """Maintenance over HTTP: spectrum and refits."""
 
-import shutil
 import sys
 
 import pytest
@@ -16,7 +15,7 @@ from tests.support.application import catalog_app
 from tests.support.client import AppClient
 from tests.support.waiting import wait_until
 
-from .conftest import DOCUMENTS, build_tiny, failure_of
+from .conftest import DOCUMENTS, build_tiny, copy_home, failure_of
 
 REFIT = "/indexes/tiny/refit"
 WAITS = """
@@ -30,7 +29,7 @@ FAILS = "import sys; print('error: no room', file=sys.stderr); sys.exit(1)"
 
 @pytest.fixture
 def home(tiny_home, tmp_path):
-    return shutil.copytree(tiny_home, tmp_path, dirs_exist_ok=True)
+    return copy_home(tiny_home, tmp_path)
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """POST /indexes/{name}/sync: the index contains what the body contains, or nothing has changed."""
 
 import json
-import shutil
 
 import pytest
 
@@ -9,7 +8,7 @@ from klsa_search import open_index
 from klsa_search.service.middleware import bodies
 from klsa_search.service.schemas import documents as reading
 
-from .conftest import failure_of
+from .conftest import copy_home, failure_of
 
 LINES = {"Content-Type": "application/x-ndjson"}
 URL = "/indexes/tiny/sync"
@@ -17,7 +16,7 @@ URL = "/indexes/tiny/sync"
 
 @pytest.fixture
 def home(tiny_home, tmp_path):
-    return shutil.copytree(tiny_home, tmp_path / "home")
+    return copy_home(tiny_home, tmp_path / "home")
 
 
 def stored(home):

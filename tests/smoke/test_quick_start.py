@@ -15,7 +15,8 @@ from tests.support.services import clean_environment, served_by
 from tests.support.shown import wrong_commands, wrong_examples
 from tests.support.waiting import PATIENCE
 
-pytestmark = pytest.mark.smoke
+# In one worker, or both run the commands.
+pytestmark = [pytest.mark.smoke, pytest.mark.xdist_group("quick start")]
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 QUICK_START = (ROOT / "docs" / "quickstart.md").read_text(encoding="utf-8")

@@ -23,7 +23,8 @@ from tests.support.worlds import counts_of, query_kernel, random_documents
 
 SIZE = 700
 DOCUMENTS = random_documents(SIZE, 50, seed=2)
-COUNTS = counts_of(*DOCUMENTS).matrix
+COUNTED = counts_of(*DOCUMENTS)
+COUNTS = COUNTED.matrix
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +104,7 @@ def test_without_some_documents_bm25_is_that_of_the_others(world, cuts, gone, te
     engine = Bm25Engine(kernel, all_but(gone))
     left = [number for number in range(SIZE) if number not in gone]
     counts = counts_of(*(DOCUMENTS[number] for number in left))
-    assume(length_of(counts) == length_of(counts_of(*DOCUMENTS)))  # else postings are made anew
+    assume(length_of(counts) == length_of(COUNTED))  # else postings are made anew
     names = world.vocabulary.terms
     common = [counts.vocabulary.numbers.get(names[term], -1) for term in WEIGHTING.common]
     assume(-1 not in common)
