@@ -1,78 +1,126 @@
-"""Bibliographies: RIS, MEDLINE (.nbib) and EndNote (.enw), whose lines have tags, and BibTeX."""
+"""Bibliographies: RIS, MEDLINE (.nbib), EndNote (.enw) and Web of Science (.ciw), and BibTeX."""
 
 from __future__ import annotations
 
 import io
 import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from klsa_search.collection.encodings import decoded_lines
 from klsa_search.collection.intake import Intake
 from klsa_search.collection.model import Document
 
 REFERENCES_START: Final = re.compile(
-    r"\s*(?:TY {2}- ?\S|PMID {0,2}- ?\d|%0 \S)"
+    r"\s*(?:TY {2}- ?\S|PMID {0,2}- ?\d|%0 \S|FN \S.*\s+VR 1\.\d)"
     r"|(?:\s|%.*)*@(?:(?i:string|preamble|comment)\s*\{|[A-Za-z]+\s*\{\s*[^\s,{}()=]+\s*,)"
 )
 """Match what only a bibliography begins with; code and prose may begin with `@name (`."""
-BIBTEX_START: Final = re.compile(r"(?:\s|%.*)*@[A-Za-z]+\s*[{(]")
-"""Match the beginning of BibTeX in a bibliography."""
+_BIBTEX_START: Final = re.compile(r"(?:\s|%.*)*@[A-Za-z]+\s*[{(]")
 
-_RIS_TAG: Final = re.compile(r"([A-Z][A-Z0-9])  -(?:\s(.*)|\Z)")
-_MEDLINE_TAG: Final = re.compile(r"(?=[A-Z][A-Z0-9 ]{3}-)([A-Z][A-Z0-9]{1,3}) *-(?: (.*)|\s*\Z)")
-_ENDNOTE_TAG: Final = re.compile(r"%([^a-z\s])(?:\s(.*)|\Z)")
-_RECORD_STARTS: Final = frozenset(["TY", "PMID", "0"])
-"""Tags that begin a record."""
-_FIRST_TAG: Final = re.compile(r"\s*(?:TY( {0,2})-|(PMID) {0,2}-|%0) ?\S")
-_HEADING: Final = re.compile(r"(?:Provider|Database|Content): |Record #\d|\d+\.\s*$")
-"""Lines that JSTOR, Embase and others write above records."""
 
-_RIS: Final[Mapping[str, str]] = {
-    "type": "TY", "id": "ID", "title": "TI T1 BT CT", "text": "AB N2", "author": "AU A1",
-    "editor": "ED A2", "year": "PY", "date": "DA Y1", "keywords": "KW", "journal": "JF T2 JO",
-    "booktitle": "BT", "doi": "DO", "url": "UR", "volume": "VL", "issue": "IS", "pages": "SP",
-    "publisher": "PB", "language": "LA", "issn": "SN", "notes": "N1",
-}  # fmt: skip
-_MEDLINE: Final[Mapping[str, str]] = {
-    "type": "PT", "id": "PMID", "title": "TI BTI", "text": "AB", "author": "FAU AU",
-    "editor": "FED ED", "date": "DP", "keywords": "MH OT", "journal": "JT TA", "doi": "LID AID",
-    "volume": "VI", "issue": "IP", "pages": "PG", "publisher": "PB", "language": "LA",
-    "issn": "IS",
-}  # fmt: skip
-_ENDNOTE: Final[Mapping[str, str]] = {
-    "type": "0", "title": "T", "text": "X", "author": "A", "editor": "E", "year": "D", "date": "8",
-    "keywords": "K", "journal": "J", "booktitle": "B", "doi": "R", "url": "U", "volume": "V",
-    "issue": "N", "pages": "P", "publisher": "I", "language": "G", "issn": "@", "notes": "Z",
-    "short_title": "!", "section": "&", "address": "+", "file": ">", "accessed": "[",
-    "database": "~",
-}  # fmt: skip
-"""Tags by field, in each format; the first tag that a record has is used. Others stay as fields."""
+class _TaggedFormat(NamedTuple):
+    """A format of lines with tags.
+
+    first   matches the first line of a record
+    tag     pattern of the tag and value of a line
+    begins  tag that begins a record
+    lines   tags whose further lines are values of their own, and whether these have an indent
+    fields  tags by field; the first tag that a record has is used, and others stay as fields
+    """
+
+    first: re.Pattern[str]
+    tag: str
+    begins: str
+    lines: tuple[str, bool]
+    fields: Mapping[str, str]
+
+
+_FORMATS: Final = (
+    _TaggedFormat(
+        re.compile(r"\s*TY( {0,2})- ?\S"), r"([A-Z][A-Z0-9])  -(?:\s(.*)|\Z)", "TY",
+        ("KW", False), {
+        "type": "TY", "id": "ID", "title": "TI T1 BT CT", "text": "AB N2", "author": "AU A1",
+        "editor": "ED A2", "year": "PY", "date": "DA Y1", "keywords": "KW", "journal": "JF T2 JO",
+        "booktitle": "BT", "doi": "DO", "url": "UR", "volume": "VL", "issue": "IS", "pages": "SP",
+        "publisher": "PB", "language": "LA", "issn": "SN", "notes": "N1",
+    }),
+    _TaggedFormat(
+        re.compile(r"\s*PMID {0,2}- ?\S"),
+        r"(?=[A-Z][A-Z0-9 ]{3}-)([A-Z][A-Z0-9]{1,3}) *-(?: (.*)|\s*\Z)", "PMID", ("", False), {
+        "type": "PT", "id": "PMID", "title": "TI BTI", "text": "AB", "author": "FAU AU",
+        "editor": "FED ED", "date": "DP", "keywords": "MH OT", "journal": "JT TA", "doi": "LID AID",
+        "volume": "VI", "issue": "IP", "pages": "PG", "publisher": "PB", "language": "LA",
+        "issn": "IS",
+    }),
+    _TaggedFormat(
+        re.compile(r"\s*%0 ?\S"), r"%([^a-z\s])(?:\s(.*)|\Z)", "0", ("K", False), {
+        "type": "0", "title": "T", "text": "X", "author": "A", "editor": "E", "year": "D",
+        "date": "8", "keywords": "K", "journal": "J", "booktitle": "B", "doi": "R", "url": "U",
+        "volume": "V", "issue": "N", "pages": "P", "publisher": "I", "language": "G", "issn": "@",
+        "notes": "Z", "short_title": "!", "section": "&", "address": "+", "file": ">",
+        "accessed": "[", "database": "~",
+    }),
+    _TaggedFormat(
+        re.compile(r"PT [A-Z]\s*\Z"), r"([A-Z][A-Z0-9])(?: (.*)|\Z)", "PT",
+        ("AF AU BE CR ED", True), {
+        "type": "PT", "id": "UT", "title": "TI", "text": "AB", "author": "AF AU",
+        "editor": "BE ED", "year": "PY", "keywords": "DE ID", "journal": "SO",
+        "doi": "DI", "volume": "VL", "issue": "IS", "pages": "BP", "publisher": "PU",
+        "language": "LA", "issn": "SN", "references": "CR",
+    }),
+)  # fmt: skip
+_MEDLINE, _WEB_OF_SCIENCE = _FORMATS[1], _FORMATS[3]
+_OUTSIDE: Final = re.compile(
+    r"(?:Provider|Database|Content): |Record #\d|\d+\.\s*$|(?:FN|VR) |E[FR]\b"
+)
+"""Lines that JSTOR, Embase, Web of Science and others write above and below records."""
 _LISTS: Final = frozenset(["author", "editor", "keywords"])
+_BARE: Final = "have neither title nor abstract: their other fields are the text"
 
 
 def documents(path: Path, intake: Intake) -> Iterator[Document]:
     """Stream the documents of one bibliography: a reference each, with its abstract as text.
 
     The ID is that of the reference, or its number in a file in which one has none. Authors,
-    editors and keywords are lists. Encodings are detected as in text files. What is not a reference
-    is refused. Memory: the file.
+    editors and keywords are lists. A reference with neither title nor abstract has its other fields
+    as text. Encodings are detected as in text files. What is not a reference is refused. Memory:
+    the file.
     """
     decoded = decoded_lines(path, intake.options.encoding, partial(intake.note, path))
     text = io.StringIO("".join(line for _, line in decoded), newline=None).getvalue()
     lines = text.split("\n")
-    first = next(filter(None, map(_FIRST_TAG.match, lines)), None)
-    if BIBTEX_START.match(text) or (first is None and _LINE_ENTRY.search(text)):
-        references = _bibtex(path, text, intake)
+    first = next(
+        ((kind, match) for line in lines for kind in _FORMATS if (match := kind.first.match(line))),
+        None,
+    )
+    if _BIBTEX_START.match(text) or (first is None and _LINE_ENTRY.search(text)):
+        references = list(_bibtex(path, text, intake))
+        _inherit([fields for _, fields in references])
     else:
-        references = _tagged(path, lines, first, intake)
-    # Columns are decided by the names in the first record.
-    records = [
-        (f"{path}:{line}", {"title": "", "text": "", **fields}) for line, fields in references
-    ]
+        kind, match = first or (_FORMATS[0], None)
+        if match and kind is _FORMATS[0]:  # with as many blanks after other tags
+            kind = kind._replace(tag=kind.tag.replace("  -", f"{match[1]}-"))
+        references = list(_tagged(path, lines, kind, intake))
+    records = []
+    counts = Counter[str]()
+    for line, fields in references:
+        if not (fields.get("title") or fields.get("text")):
+            values = [value for name, value in fields.items() if name not in ("id", "type")]
+            texts = [value if isinstance(value, str) else ", ".join(value) for value in values]
+            joined = "\n".join(filter(None, texts))
+            counts[_BARE if joined else "have no fields: they are left out"] += 1
+            if not joined:
+                continue
+            fields = {**fields, "text": joined}
+        # Columns are decided by the names in the first record.
+        records.append((f"{path}:{line}", {"title": "", "text": "", **fields}))
+    for fact, count in counts.items():
+        intake.note(path, f"{count:,} of {len(references):,} references {fact}")
     keys = sum("id" in record for _, record in records)
     if 0 < keys < len(records):
         intake.note(
@@ -87,30 +135,24 @@ def documents(path: Path, intake: Intake) -> Iterator[Document]:
 
 
 def _tagged(
-    path: Path, lines: Sequence[str], first: re.Match[str] | None, intake: Intake
+    path: Path, lines: Sequence[str], kind: _TaggedFormat, intake: Intake
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield (number of its first line, fields) of each record of RIS, MEDLINE or EndNote.
+    """Yield (number of its first line, fields) of each record of a format with tags.
 
-    first  match of `_FIRST_TAG` in the first record
     Lines outside records are refused, once until the next record: CollectionError unless skipping.
     """
-    tag_pattern, tags_by_field = _RIS_TAG, _RIS
-    if first is not None and first[2]:
-        tag_pattern, tags_by_field = _MEDLINE_TAG, _MEDLINE
-    elif first is not None and first[1] is None:
-        tag_pattern, tags_by_field = _ENDNOTE_TAG, _ENDNOTE
-    elif first is not None and first[1] != "  ":
-        tag_pattern = re.compile(_RIS_TAG.pattern.replace("  -", f"{first[1]}-"))
+    pattern = re.compile(kind.tag)
+    tags_of_lines, are_indented = kind.lines[0].split(), kind.lines[1]
     values: dict[str, list[str]] = {}
     begin, tag, is_after_blank, is_refused = 1, "", False, False
     for number, line in enumerate(lines, start=1):
-        match = tag_pattern.match(line.rstrip())
-        starts = match is not None and match[1] in _RECORD_STARTS
+        match = pattern.match(line.rstrip())
+        starts = match is not None and match[1] == kind.begins
         ends = match is not None and match[1] == "ER"
-        if match is None and tags_by_field is _MEDLINE and is_after_blank:
+        if match is None and kind is _MEDLINE and is_after_blank:
             ends = not line[:1].isspace()  # a line of MEDLINE is continued with an indent
         if values and (starts or ends):
-            yield begin, _with_lists_and_texts(values, tags_by_field)
+            yield begin, _fields(values, kind)
             values = {}
         if starts:
             begin, is_refused = number, False
@@ -119,48 +161,46 @@ def _tagged(
             tag = match[1]
             values.setdefault(tag, []).append((match[2] or "").strip())
         elif content and values:
-            if tag in tags_by_field["keywords"].split() and not line[0].isspace():
-                values[tag].append(content)  # EndNote writes each keyword in a line
+            if tag in tags_of_lines and line[0].isspace() == are_indented:
+                values[tag].append(content)
             else:
                 values[tag][-1] = f"{values[tag][-1]} {content}".strip()
-        elif content and not is_refused and not (match and ends) and not _HEADING.match(line):
+        elif content and not is_refused and not (match and ends) and not _OUTSIDE.match(line):
             is_refused = True
             intake.refuse(
-                f"{path}:{number}: no reference begins, as with `TY  - JOUR`, `PMID- 1` or "
-                f"`%0 Book`, before {content[:40]!r}"
+                f"{path}:{number}: no reference begins, as with `TY  - JOUR`, `PMID- 1`, "
+                f"`%0 Book` or `PT J`, before {content[:40]!r}"
             )
         is_after_blank = not content
     if values:
-        yield begin, _with_lists_and_texts(values, tags_by_field)
+        yield begin, _fields(values, kind)
 
 
-def _with_lists_and_texts(
-    values: Mapping[str, Sequence[str]], tags_by_field: Mapping[str, str]
-) -> dict[str, Any]:
+def _fields(values: Mapping[str, Sequence[str]], kind: _TaggedFormat) -> dict[str, Any]:
     """Return the fields of a record: lists of names and keywords, otherwise a text if it has one.
 
-    values         of each tag, blank ones too, in the order of the file
-    tags_by_field  tags separated by spaces, as `_RIS`
+    values  of each tag, blank ones too, in the order of the file
     """
-    fields = {tag: list(filter(None, texts)) for tag, texts in values.items()}
-    alternatives = {field: tags.split() for field, tags in tags_by_field.items()}
+    by_tag = {tag: list(filter(None, texts)) for tag, texts in values.items()}
     record: dict[str, Any] = {}
-    for field, tags in alternatives.items():
-        if field == "doi" and tags_by_field is _MEDLINE:  # which has other identifiers there
-            suffix = " [doi]"
-            dois = [text for tag in tags for text in fields.get(tag, ()) if text.endswith(suffix)]
-            field_values = [text.removesuffix(suffix) for text in dois[:1]]
+    for field, tags in kind.fields.items():
+        all_of_tags = [by_tag.get(tag, []) for tag in tags.split()]
+        texts_of_field = next(filter(None, all_of_tags), [])
+        if field == "doi" and kind is _MEDLINE:  # which has other identifiers there
+            dois = [text for texts in all_of_tags for text in texts if text.endswith(" [doi]")]
+            texts_of_field = [text.removesuffix(" [doi]") for text in dois[:1]]
         elif field == "keywords":  # of PubMed: headings, and those of the authors
-            field_values = list(dict.fromkeys(text for tag in tags for text in fields.get(tag, ())))
-        else:
-            field_values = next((fields[tag] for tag in tags if fields.get(tag)), [])
-        if field in ("date", "year"):
-            field_values = [text.rstrip("/") for text in field_values]
-        if field_values:
-            record[field] = _list_or_text(field, field_values)
-    used = {tag for tags in alternatives.values() for tag in tags}
-    others = {tag: texts for tag, texts in fields.items() if tag not in used and texts}
-    return record | {tag: _list_or_text(tag, texts) for tag, texts in others.items()}
+            words = [text for texts in all_of_tags for text in texts]
+            if kind is _WEB_OF_SCIENCE:
+                words = [word.strip() for text in words for word in text.split(";")]
+            texts_of_field = list(dict.fromkeys(filter(None, words)))
+        elif field in ("date", "year"):
+            texts_of_field = [text.rstrip("/") for text in texts_of_field]
+        if texts_of_field:
+            record[field] = _list_or_text(field, texts_of_field)
+    used = {tag for tags in kind.fields.values() for tag in tags.split()}
+    further = {tag: texts for tag, texts in by_tag.items() if texts and tag not in used}
+    return record | {tag: _list_or_text(tag, texts) for tag, texts in further.items()}
 
 
 def _list_or_text(field: str, values: list[str]) -> str | list[str]:
@@ -274,6 +314,26 @@ def _entry(fields: Mapping[str, str]) -> dict[str, Any]:
         else:
             record[name] = value if name in _VERBATIM else _text_of_tex(value)
     return record
+
+
+_INHERITED: Final = (
+    "address", "booktitle", "date", "edition", "editor", "eventtitle", "isbn", "issn", "journal",
+    "language", "location", "month", "number", "organization", "publisher", "school", "series",
+    "venue", "volume", "year",
+)  # fmt: skip
+"""Fields that an entry has from the one that it names by `crossref`, unless it has its own."""
+
+
+def _inherit(entries: Sequence[dict[str, Any]]) -> None:
+    """Add the fields of the proceedings or book that entries name by `crossref`."""
+    by_key = {entry["id"].lower(): entry for entry in entries if "id" in entry}
+    for entry in entries:
+        parent = by_key.get(str(entry.get("crossref", "")).lower())
+        if parent is not None and parent is not entry:
+            fields = {"booktitle": parent.get("title"), **parent}
+            for name in _INHERITED:
+                if fields.get(name) and not entry.get(name):
+                    entry[name] = fields[name]
 
 
 def _split_outside_braces(value: str) -> list[str]:

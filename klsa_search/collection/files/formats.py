@@ -16,10 +16,10 @@ from klsa_search.core.extras import is_installed
 EXTRA: Final = "files"
 """The extra that some formats need."""
 TABLES: Final = {
-    ".atom": "xml", ".bib": "references", ".csv": "csv", ".enw": "references", ".geojson": "json",
-    ".json": "json", ".jsonl": "jsonl", ".nbib": "references", ".ndjson": "jsonl",
-    ".parquet": "parquet", ".ris": "references", ".rss": "xml", ".tsv": "tsv", ".xlsx": "xlsx",
-    ".xml": "xml",
+    ".atom": "xml", ".bib": "references", ".ciw": "references", ".csv": "csv",
+    ".enw": "references", ".geojson": "json", ".json": "json", ".jsonl": "jsonl",
+    ".nbib": "references", ".ndjson": "jsonl", ".parquet": "parquet", ".ris": "references",
+    ".rss": "xml", ".tsv": "tsv", ".xlsx": "xlsx", ".xml": "xml",
 }  # fmt: skip
 """Formats of tables by suffix, of which each row is a document."""
 _BINARY_TABLES: Final = ("parquet", "xlsx")
