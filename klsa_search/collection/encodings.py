@@ -5,21 +5,18 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache, lru_cache, partial
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from klsa_search.collection.lines import (
-    ESCAPES,
     NAMES,
     STEP,
-    escape_in,
-    escaped_encoding,
-    indicated_encoding,
     invalid_encoding,
     lines,
     lines_in,
     name_of_encoding,
+    wide_encoding,
     wide_encoding_of,
 )
 from klsa_search.collection.model import TruncatedFile
@@ -113,12 +110,11 @@ def _detection(text: Iterable[bytes]) -> _Detection:
 
 
 def decoded(data: bytes, *encodings: str | None) -> str:
-    """Return a text of any bytes, in the first encoding that fits.
+    """Return a text of any bytes: in UTF-16 if it begins so, else in the first encoding that fits.
 
-    The first is the one that its byte-order mark or escape sequences indicate.
     encodings  names, also unknown ones; if none fits, the text is in that detected, or Windows-1252
     """
-    for codec in (indicated_encoding(data), *encodings):
+    for codec in (wide_encoding(data), *encodings):
         try:
             if codec:
                 return data.decode(codec).removeprefix("\ufeff")
@@ -132,8 +128,8 @@ def decoded_lines(
 ) -> Iterator[tuple[int, str]]:
     """Yield (number from 1, line), decoded as UTF-8, UTF-16 or another encoding; see `lines`.
 
-    encoding  by default detected: UTF-16 and UTF-32 by the first bytes, ISO 2022 by all lines at
-              the first escape sequence, others by all lines at the first that is not UTF-8
+    encoding  by default detected: UTF-16 by the first bytes, others by all lines at the first that
+              is not UTF-8
     note      called with what was detected
     Bytes that are invalid in UTF-8 become lone surrogates. TruncatedFile if the encoding cannot be
     told, or does not fit.
@@ -146,9 +142,8 @@ def decoded_lines(
         yield from lines_in(path, encoding)
         return
     detected: str | None = None
-    decode: Callable[[bytes], str] = bytes.decode
     for number, line in lines(path):
-        if detected is None and (escape_in(line) or not _is_utf8(line)):
+        if detected is None and not _is_utf8(line):
             detected, further = _detected(*_version(path))
             if detected is None:
                 raise TruncatedFile(
@@ -156,22 +151,18 @@ def decoded_lines(
                 )
             if detected != "utf-8":
                 note(_note(detected, further, number))
-                decode = partial(str, encoding=detected)
-                if detected in ESCAPES.values():  # whose states may go on after a line
-                    decode = codecs.getincrementaldecoder(detected)().decode
         if detected in (None, "utf-8"):
             yield number, line
             continue
         try:
-            yield number, decode(line.encode("utf-8", "surrogateescape"))
+            yield number, line.encode("utf-8", "surrogateescape").decode(detected)
         except UnicodeDecodeError as error:
             raise invalid_encoding(path, number, detected, error) from None
 
 
 def _note(detected: str, further: Sequence[str], number: int) -> str:
     """Return what was detected at a line, and what to do if it is wrong."""
-    reason = "it has escape sequences" if detected in ESCAPES.values() else "it is not UTF-8"
-    fact = f"read as {NAMES[detected]}, because {reason} (first in line {number:,})"
+    fact = f"read as {NAMES[detected]}, because it is not UTF-8 (first in line {number:,})"
     if further:
         named = " or ".join(NAMES[other] for other in further)
         fact += f", but the text is too short to be sure: it could be {named}"
@@ -183,18 +174,13 @@ def _note(detected: str, further: Sequence[str], number: int) -> str:
 
 @lru_cache(maxsize=64)
 def _detected(path: Path, _size: int, _changed: int) -> _Detection:
-    """Return the encoding of a version of a file: of ISO 2022 if all lines are valid in it."""
-    escaped = escaped_encoding(_encoded(path), is_complete=True)
-    return _Detection(escaped) if escaped else _detection(_encoded(path))
+    """Return the encoding of a version of a file."""
+    return _detection(line.encode("utf-8", "surrogateescape") for _, line in lines(path))
 
 
 def _version(path: Path) -> tuple[Path, int, int]:
     status = path.stat()
     return path, status.st_size, status.st_mtime_ns
-
-
-def _encoded(path: Path) -> Iterator[bytes]:
-    return (line.encode("utf-8", "surrogateescape") for _, line in lines(path))
 
 
 def _sampled(text: Iterable[bytes]) -> list[bytes]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import codecs
 import gzip
 import io
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -23,29 +22,16 @@ GZIP = b"\x1f\x8b"
 ZIP = b"PK\x03\x04"
 ZSTD = b"\x28\xb5\x2f\xfd"
 UTF8_BOM = b"\xef\xbb\xbf"
-_MARKS: Final = {
-    b"\xff\xfe\0\0": "utf-32-le", b"\0\0\xfe\xff": "utf-32-be",
-    b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be",
-}  # fmt: skip
-"""Encodings by their byte-order marks, the longer ones first."""
-_ZEROS: Final = {
-    b"\0\1\0\1": "utf-16-le", b"\1\0\1\0": "utf-16-be",
-    b"\0\1\1\1": "utf-32-le", b"\1\1\1\0": "utf-32-be",
-}  # fmt: skip
+_MARKS: Final = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
+"""Encodings by their byte-order marks."""
+_ZEROS: Final = {b"\0\1\0\1": "utf-16-le", b"\1\0\1\0": "utf-16-be"}
 """Encodings by which of the first four bytes are 0, if the first characters are ASCII."""
-_WIDE_HEAD: Final = 64
-"""Bytes that distinguish UTF-16 and UTF-32 from other files with zeros."""
-ESCAPES: Final = {
-    "\x1b$@": "iso2022_jp_ext", "\x1b$B": "iso2022_jp_ext", "\x1b$)C": "iso2022_kr",
-}  # fmt: skip
-"""Encodings of seven bits by the escape sequences with which their letters begin."""
 NAMES: Final = {
     "big5": "Big5", "cp1250": "Windows-1250", "cp1251": "Windows-1251", "cp1252": "Windows-1252",
     "cp1253": "Windows-1253", "cp1254": "Windows-1254", "cp1255": "Windows-1255",
     "cp1256": "Windows-1256", "cp1257": "Windows-1257", "cp850": "DOS 850", "cp866": "DOS 866",
     "cp874": "Windows-874", "cp932": "Shift-JIS", "cp949": "EUC-KR", "euc_jp": "EUC-JP",
     "gb18030": "GBK", "iso8859_2": "ISO 8859-2", "iso8859_5": "ISO 8859-5",
-    "iso2022_jp_ext": "ISO-2022-JP", "iso2022_kr": "ISO-2022-KR",
     "iso8859_7": "ISO 8859-7", "koi8_r": "KOI8-R", "koi8_u": "KOI8-U", "mac_roman": "Mac Roman",
 }  # fmt: skip
 """Names of the encodings that are detected, by codec."""
@@ -116,7 +102,7 @@ class _Decompressed(io.RawIOBase):
 
 @contextmanager
 def open_text(path: Path) -> Iterator[io.TextIOWrapper]:
-    """Open a file in UTF-8, whose invalid bytes become lone surrogates, UTF-16 or UTF-32."""
+    """Open a file in UTF-8, whose invalid bytes become lone surrogates, or UTF-16."""
     wide = wide_encoding_of(path)
     errors = "surrogatepass" if wide else "surrogateescape"
     with (
@@ -150,11 +136,11 @@ def translate_read_errors(path: Path, line: Callable[[], int] = lambda: 1) -> It
 def lines(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
     """Yield (number from 1, line with its ending), one line in memory at a time.
 
-    encoding  unless the file begins like UTF-16 or UTF-32
+    encoding  unless the file begins like UTF-16
     Byte-order marks at the start of lines are dropped. An invalid byte becomes a lone surrogate,
     which `text_fault` reports, so that the reader decides how much to refuse. TruncatedFile if the
-    file cannot be opened, has a line of more than `LONGEST_LINE` bytes, is invalid UTF-16 or
-    UTF-32, or is compressed and damaged.
+    file cannot be opened, has a line of more than `LONGEST_LINE` bytes, is invalid UTF-16, or is
+    compressed and damaged.
     """
     if wide := wide_encoding_of(path):
         yield from lines_in(path, wide)
@@ -213,76 +199,25 @@ def head(path: Path, size: int = 65_536) -> str:
 
 
 def decoded_head(data: bytes, encoding: str | None = None) -> str:
-    """Return the start of a file as text, and never fail.
-
-    In UTF-8, or the encoding that its byte-order mark or escape sequences indicate.
-    """
-    encoding = encoding or indicated_encoding(data) or "utf-8"
+    """Return the start of a file in UTF-8, UTF-16 or a named encoding as text, and never fail."""
+    encoding = encoding or wide_encoding(data) or "utf-8"
     return data.decode(encoding, "replace").lstrip("\ufeff")
 
 
-def indicated_encoding(data: bytes) -> str | None:
-    """Return the codec that the byte-order mark or escape sequences of a text indicate, if any.
-
-    Without a byte-order mark, zero bytes indicate UTF-16 and UTF-32.
-    """
-    return wide_encoding(data) or escaped_encoding([data])
-
-
-def escaped_encoding(parts: Iterable[bytes], *, is_complete: bool = False) -> str | None:
-    """Return the codec of a text with escape sequences of ISO 2022; None for another text.
-
-    parts        of the text; no escape sequence or character continues in the next one
-    is_complete  whether the last one may not end within a character
-    All bytes must have seven bits and be valid, as other programs write the same escape sequences.
-    """
-    codec, decoder = None, codecs.getincrementaldecoder("ascii")()
-    try:
-        for part in parts:
-            if codec is None and (codec := escape_in(part.decode("ascii"))):
-                decoder = codecs.getincrementaldecoder(codec)()
-            if not part.isascii():
-                return None
-            decoder.decode(part)
-        decoder.decode(b"", is_complete)
-    except UnicodeDecodeError:
-        return None
-    return codec
-
-
-def escape_in(text: str) -> str | None:
-    r"""Return the codec of ISO 2022 that an escape sequence in a text begins; None without one.
-
-    >>> escape_in("$B%]%s%W(B"), escape_in("[31mred[0m")
-    ('iso2022_jp_ext', None)
-    """
-    if "$" not in text:
-        return None
-    return next((codec for sign, codec in ESCAPES.items() if sign in text), None)
-
-
 def wide_encoding(data: bytes) -> str | None:
-    r"""Return the codec of UTF-16 or UTF-32 if the start of a file is that, else None.
+    r"""Return the codec of UTF-16 if the start of a file is that, else None.
 
-    Without a byte-order mark the first characters must be ASCII, and those after them characters.
+    Without a byte-order mark the first characters must be ASCII.
 
-    >>> wide_encoding("id,café".encode("utf-32-le")), wide_encoding(b"a\0\0\0bcd and so on")
-    ('utf-32-le', None)
+    >>> wide_encoding("id,café".encode("utf-16-le")), wide_encoding(b"a\0\0\0bcd and so on")
+    ('utf-16-le', None)
     """
-    marked = next((codec for mark, codec in _MARKS.items() if data.startswith(mark)), None)
-    codec = marked or _ZEROS.get(bytes(byte == 0 for byte in data[:4]))
-    if codec is None or marked:
-        return codec
-    try:
-        codecs.getincrementaldecoder(codec)("surrogatepass").decode(data[:_WIDE_HEAD])
-    except UnicodeDecodeError:
-        return None
-    return codec
+    return _MARKS.get(data[:2]) or _ZEROS.get(bytes(byte == 0 for byte in data[:4]))
 
 
 def wide_encoding_of(path: Path) -> str | None:
-    """Return the codec of UTF-16 or UTF-32 if a file begins like that: see `wide_encoding`."""
-    return wide_encoding(head_bytes(path, _WIDE_HEAD))
+    """Return the codec of UTF-16 if a file begins like that: see `wide_encoding`."""
+    return wide_encoding(head_bytes(path, 4))
 
 
 def name_of_encoding(codec: str) -> str:
