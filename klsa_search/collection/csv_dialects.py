@@ -103,33 +103,47 @@ def recognised(
     the header.
     """
     sample, is_complete = _sample(path, encoding)
-    first, _, rest = sample.partition("\n")
-    first = first.lower()
-    skipped = 0
-    delimiters = list(DELIMITERS)
-    if first.startswith("sep=") and len(first) == 5 and first[4] in DELIMITERS:
-        delimiters, sample, skipped = [first[4:]], rest, 1
-    trials = [_Trial(Dialect(trial, skipped=skipped), sample, is_complete) for trial in delimiters]
-    if len(trials) > 1 and not is_header(trials[0].header):
-        trials = [trial for trial in trials if len(trial.header) > 1] or trials
-        trials.sort(key=lambda trial: trial.rank(is_header), reverse=True)
-        by_blanks = _Trial(Dialect(" ", skipped=skipped, spaced=True), sample, is_complete)
-        if not is_header(trials[0].header) and is_header(by_blanks.header) and by_blanks.is_table:
-            return by_blanks.dialect
+    mark = _MARK.match(sample)
+    delimiters, skipped = (mark[1], 1) if mark else (DELIMITERS, 0)
+    lines = sample.split("\n")[skipped:]
+
+    def trial(dialect: Dialect) -> _Trial:
+        return _Trial(dialect, "\n".join(lines[dialect.preamble :]), is_complete)
+
+    trials = [trial(Dialect(delimiter, skipped=skipped)) for delimiter in delimiters]
     best = trials[0]
     if not is_header(best.header):
-        best = _after_preamble(best, delimiters, sample, is_complete, is_header) or best
-        sample = sample.split("\n", best.dialect.preamble)[-1]
-    spaced = _Trial(best.dialect._replace(spaced=True), sample, is_complete)
-    if re.search(rf"{re.escape(best.dialect.delimiter)}[ ]+\"", sample) and spaced.fits:
-        return spaced.dialect
+        several = [trial for trial in trials if len(trial.header) > 1] or trials
+        best = max(several, key=lambda trial: trial.rank(is_header))
+    if not is_header(best.header):
+        by_blanks = trial(Dialect(" ", skipped=skipped, spaced=True))
+        if is_header(by_blanks.header) and by_blanks.is_table:
+            return by_blanks.dialect
+        for number in range(1, min(MAX_PREAMBLE + 1, len(lines))):
+            below = [
+                trial(Dialect(delimiter, skipped=skipped + number, preamble=number))
+                for delimiter in delimiters
+            ]
+            headers = (t for t in below if _is_below(lines[:number], t) and is_header(t.header))
+            if header := next(headers, None):
+                best = header
+                break
+    dialect, sample = best.dialect, "\n".join(lines[best.dialect.preamble :])
+    variants = []
+    if re.search(rf"{re.escape(dialect.delimiter)}[ ]+\"", sample):
+        variants.append(dialect._replace(spaced=True))
     if best.header[0].startswith("'"):
-        other = _Trial(best.dialect._replace(quote="'"), sample, is_complete)
+        variants.append(dialect._replace(quote="'"))
     elif not best.fits and '\\"' in sample:
-        other = _Trial(best.dialect._replace(escape="\\"), sample, is_complete)
-    else:
-        return best.dialect
-    return other.dialect if other.fits else best.dialect
+        variants.append(dialect._replace(escape="\\"))
+    return next((variant for variant in variants if trial(variant).fits), dialect)
+
+
+def _is_below(lines: list[str], trial: _Trial) -> bool:
+    """Return whether lines above a header have fewer cells than it, of which there are several."""
+    delimiter = trial.dialect.delimiter
+    cells = [sum(bool(cell.strip(' "\r')) for cell in ln.split(delimiter)) for ln in lines]
+    return len(trial.header) > 1 and max(cells) < len(trial.header)
 
 
 def recognised_tsv(path: Path, encoding: str | None = None) -> Dialect:
@@ -148,44 +162,18 @@ def recognised_tsv(path: Path, encoding: str | None = None) -> Dialect:
     return quoted.dialect if cells and all(map(_QUOTED.fullmatch, cells)) else TSV
 
 
+_MARK: Final = re.compile(r"sep=([,;\t|^])\n", re.IGNORECASE)
 _LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _QUOTED: Final = re.compile(r'"(?=.*(?:,|"")).*"')
 
 
-def _after_preamble(
-    best: _Trial,
-    delimiters: Iterable[str],
-    sample: str,
-    is_complete: bool,
-    is_header: Callable[[list[str]], bool],
-) -> _Trial | None:
-    """Return the reading of a sample from the line that is its header; None without one."""
-    lines = sample.split("\n")
-    for number in range(1, min(MAX_PREAMBLE + 1, len(lines))):
-        rest = "\n".join(lines[number:])
-        for delimiter in delimiters:
-            dialect = Dialect(delimiter, skipped=best.dialect.skipped + number, preamble=number)
-            trial = _Trial(dialect, rest, is_complete)
-            fewer = all(_cells(line, delimiter) < len(trial.header) for line in lines[:number])
-            if len(trial.header) > 1 and fewer and is_header(trial.header):
-                return trial
-    return None
-
-
-def _cells(line: str, delimiter: str) -> int:
-    """Return the number of cells of a line that are not blank."""
-    return sum(bool(cell.strip(' "\r')) for cell in line.split(delimiter))
-
-
 class _Trial:
-    """A sample of a file, read in a dialect.
+    """A sample of a file, read in a dialect; the last row counts only if the sample is complete.
 
-    is_complete  whether the sample is the whole file; otherwise its last row is ignored
-    header  cells of the first row
-    fits    whether no row is broken, and all have as many cells
-    is_table
-            whether there are several columns and rows that fit, or have one cell more than the
-            header, as R writes the names of rows
+    header    cells of the first row
+    fits      whether no row is broken, and all have as many cells
+    is_table  whether there are several columns, and rows with as many cells, or with one more than
+              the header, as R writes the names of rows
     """
 
     def __init__(self, dialect: Dialect, sample: str, is_complete: bool) -> None:
@@ -194,11 +182,12 @@ class _Trial:
         if not is_complete and len(rows) > 1:
             rows.pop()
         self.header = (rows and rows[0]) or [""]
-        matching = sum(row is not None and _fits(row, len(self.header)) for row in rows)
+        columns = len(self.header)
+        # A row may have blank cells beyond the header.
+        matching = sum(len(row) >= columns and not "".join(row[columns:]).strip() for row in rows)
         self.share = matching / len(rows) if rows else 0.0
         self.fits = matching == len(rows)
-        sizes = {len(row or ()) for row in rows[1:]}
-        columns = len(self.header)
+        sizes = {len(row) for row in rows[1:]}
         self.is_table = columns > 1 and len(sizes) == 1 and sizes <= {columns, columns + 1}
 
     def rank(self, is_header: Callable[[list[str]], bool]) -> tuple[bool, float, int]:
@@ -206,20 +195,13 @@ class _Trial:
         return is_header(self.header), self.share, len(self.header)
 
 
-def _fits(row: list[str], columns: int) -> bool:
-    """Return whether a row has so many cells, but for blank ones at its end."""
-    return len(row) == columns or (len(row) > columns and not any(map(str.strip, row[columns:])))
-
-
-def _rows(reader: Any) -> Iterator[list[str] | None]:
-    """Yield the rows that are not empty, None for a broken one."""
+def _rows(reader: Any) -> Iterator[list[str]]:
+    """Yield the rows that are not empty, and an empty one for each that is broken."""
     while True:
         try:
-            cells = next(reader)
+            if cells := next(reader):
+                yield cells
         except StopIteration:
             return
         except csv.Error:
-            yield None
-        else:
-            if cells:
-                yield cells
+            yield []

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final, get_args
 
 from klsa_search.collection import json_files
-from klsa_search.collection.csv_files import KNOWN_NAMES, is_header
+from klsa_search.collection.columns import COMMON_NAMES, PLAIN, USUAL_NAMES, may_name_ids
 from klsa_search.collection.files.formats import (
     TABLES,
     format_of,
@@ -28,14 +28,9 @@ from klsa_search.collection.folder import (
 )
 from klsa_search.collection.lines import decoded_head, head, head_bytes, wide_encoding_of
 from klsa_search.collection.model import Unread
-from klsa_search.collection.reading_options import (
-    COMMON_NAMES,
-    FORMATS,
-    PLAIN,
-    FormatName,
-    may_name_ids,
-)
+from klsa_search.collection.reading_options import FORMATS, FormatName
 from klsa_search.collection.references import REFERENCES_START
+from klsa_search.collection.table_rows import is_header
 from klsa_search.errors import CollectionError
 
 SAMPLE = 50  # files of a folder that are inspected
@@ -146,7 +141,7 @@ def sniff(path: Path) -> str | None:
     header = re.split("[\r\n]", start, maxsplit=1)[0]
     for table, separator in _DELIMITED:
         columns = {cell.strip().strip('"').lower() for cell in header.split(separator)}
-        if by_suffix == table or (columns & {"id", "_id"} and len(columns & set(KNOWN_NAMES)) > 1):
+        if by_suffix == table or (columns & {"id", "_id"} and len(columns & set(USUAL_NAMES)) > 1):
             # Spreadsheets write Unicode text with tabs, quotes and UTF-16.
             return "csv" if wide_encoding_of(path) else table
     return _table_in(path) if is_text else None
@@ -172,7 +167,7 @@ def _table_in(path: Path) -> str | None:
 def _names_field(name: str) -> bool:
     """Return whether a name is a usual one for IDs, titles or texts."""
     common = any(PLAIN.common(role, [name]) for role in COMMON_NAMES)
-    return common or name.lower() in KNOWN_NAMES or may_name_ids(name)
+    return common or name.lower() in USUAL_NAMES or may_name_ids(name)
 
 
 def table_format(path: Path) -> str | None:

@@ -2,59 +2,66 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
+from klsa_search.collection.columns import (
+    SAMPLE,
+    TEXT_NAMES,
+    Columns,
+    may_name_ids,
+    option,
+    with_prose,
+)
 from klsa_search.collection.field_paths import flat, has_path, path_names, value_at
 from klsa_search.collection.folder import FileCache
 from klsa_search.collection.mappings import as_document, with_messages
 from klsa_search.collection.model import Document, Problems, TruncatedFile, Unread, document_fault
-from klsa_search.collection.prose_columns import read_ahead, with_prose
-from klsa_search.collection.reading_options import (
-    DEFAULTS,
-    TEXT_NAMES,
-    Columns,
-    ReadingOptions,
-    may_name_ids,
-    option,
-)
+from klsa_search.collection.reading_options import DEFAULTS, ReadingOptions
 from klsa_search.collection.vectors import with_vectors, without_vectors
 from klsa_search.core.wording import counted
 from klsa_search.errors import CollectionError
+
+_Row = TypeVar("_Row")
 
 ADVICE: Final = "; correct it, or skip it (--on-error skip, in Python on_error='skip')"
 """Next step after the refusal of a record, for sources that commands and programs read."""
 
 
-_DECIMAL: Final = re.compile(r"\d+\.0")
-
 _SHOWN_COLUMNS: Final = 20
 """Columns that an error lists, at most."""
+
+
+def read_ahead(rows: Iterator[_Row]) -> tuple[list[_Row], Iterator[_Row]]:
+    """Return the first `SAMPLE` rows, and an iterator over all of them.
+
+    An error of reading is raised after the rows that precede it.
+    """
+    first, fault = list[_Row](), None
+    try:
+        for row in islice(rows, SAMPLE):
+            first.append(row)
+    except CollectionError as error:
+        fault = error
+
+    def again() -> Iterator[_Row]:
+        yield from first
+        if fault is not None:
+            raise fault
+        yield from rows
+
+    return first, again()
 
 
 class Intake:
     """Validates records; stops at the first invalid one, or counts them in `problems`.
 
-    unread     files of a folder whose content has shown that they are no documents
-    numbered   files without ids, whose documents are numbered
-    notes      what was recognised, each with the files that it holds for
-    header     columns of the file that was begun last, and those of them that are used
-    completed  columns recognised by their common names, one set for each file without others
-    uniform    whether one set was used for all records
-    has_texts  whether a document had a title or text
-    missing_columns
-               columns given that no record so far has
-    unused_texts
-               while none had a text: characters of the texts of several words in other fields
-    takes_objects
-               whether a JSON file of one object without list is a document; in a folder it may be a
-               file of settings
-    is_single_file
-               whether the source has one file: the rows of several may be counted alike
-    cache      of the files of a folder, if it is read repeatedly
+    takes_objects   whether a JSON file of one object without list is a document; in a folder it may
+                    be a file of settings
+    is_single_file  whether the source has one file: the rows of several may be counted alike
     """
 
     takes_objects = True
@@ -64,20 +71,19 @@ class Intake:
         self.options = options
         self.columns = options.columns
         self.skipping = options.on_error == "skip"
-        self.cache = cache
+        self.cache = cache  # of the files of a folder, if it is read repeatedly
         self.problems = Problems()
-        self.unread = Unread()
-        self.numbered: list[str] = []
-        self.notes: dict[str, list[str]] = {}
-        self.header: tuple[list[str], Columns] = [], self.columns
-        self.completed: set[Columns] = set()
-        self.uniform = True
-        self._header: tuple[Path, list[str]] | None = None
+        self.unread = Unread()  # files whose content has shown that they are no documents
+        self.numbered: list[str] = []  # files without IDs
+        self.notes: dict[str, list[str]] = {}  # what was recognised, and in which files
+        self.header: tuple[list[str], Columns] = [], self.columns  # of the file begun last
+        self.completed: set[Columns] = set()  # recognised by common names, of each file
+        self.uniform = True  # whether one set of columns was used for all records
+        self.has_texts = False
+        self.unused_texts: dict[str, int] = {}  # characters by field, while no text is used
+        self.missing_columns = set(self.columns.names())
         self._absent: dict[str, tuple[int, str]] = {}  # records without a column, and the first
         self._number = 0
-        self.has_texts = False
-        self.unused_texts: dict[str, int] = {}
-        self.missing_columns = set(self.columns.names())
         self._present_columns: set[str] = set()  # of records before all of the former were found
 
     def refuse(self, message: str, *, kind: str | None = None) -> None:
@@ -100,19 +106,6 @@ class Intake:
         if files[-1:] != [shown]:
             files.append(shown)
 
-    def compare_header(self, file: Path, names: list[str]) -> None:
-        """Note the columns of the first file that are missing in a later one."""
-        if self._header is None:
-            self._header = file, names
-        first, expected = self._header
-        missing = [repr(name) for name in expected if name not in names]
-        if missing:
-            what = "column" if len(missing) == 1 else "columns"
-            self.note(
-                file,
-                f"no {what} {', '.join(missing)}, unlike {first}; its documents have no such value",
-            )
-
     def begin(
         self,
         file: Path,
@@ -123,10 +116,10 @@ class Intake:
     ) -> tuple[Columns, bool]:
         """Return the columns of a file, and whether to number its documents.
 
-        names  columns of a table, or names in its first object
-        key    column that is the ID if no other is, and no other file is read
-        following
-               returns the first records, read if no column is named for texts: those with prose are
+        names      columns of a table, or names in its first object
+        key        column that is the ID if no other is, and no other file is read
+        following  returns the first records, whose prose is the text if no column is named for it
+
         Columns with common names are used, or suggested, with a note. CollectionError if several
         are possible.
         """
@@ -149,11 +142,10 @@ class Intake:
             self.note(file, f"using column {uses}; other columns: {options} (in Python columns=)")
         else:
             self.uniform = False
-        if not columns.texts_in(names):
-            for name in columns.common("text", names):
-                if name not in columns.names():
-                    advice = f"{option('text', name)} searches it"
-                    self.note(file, f"column {name!r} is not searched; {advice}")
+        for name in () if columns.texts_in(names) else columns.common("text", names):
+            if name not in columns.names():
+                advice = f"{option('text', name)} searches it"
+                self.note(file, f"column {name!r} is not searched; {advice}")
         numbered = columns.id_in(names) is None and not self.columns.id
         if numbered:
             self.numbered.append(str(file))
@@ -300,7 +292,6 @@ class Intake:
         Memory: the set of ids, about 100 bytes each.
         """
         seen: set[str] = set()
-        decimal = first_origin = ""  # an ID such as 1.0, while all are, and its place
         for document in documents:
             try:
                 document = with_vectors(document)
@@ -315,10 +306,6 @@ class Intake:
             if reason:
                 self.refuse(f"{document.origin or 'document'}: {reason}")
                 continue
-            if (decimal or not seen) and _DECIMAL.fullmatch(document.id):
-                decimal, first_origin = document.id, document.origin or "documents"
-            else:
-                decimal = ""
             seen.add(document.id)
             if not self.has_texts:
                 self._seek_texts(document)
@@ -328,10 +315,6 @@ class Intake:
                 f"this and {counted(count - 1, 'more record')}" if count > 1 else "this record"
             )
             self.notes[f"no column {name!r}, in {records}"] = [first]
-        if decimal:
-            self.notes[
-                f"all IDs are decimals such as {decimal}; write whole numbers as integers"
-            ] = [first_origin]
         if seen:
             self.refuse_missing_columns()
 

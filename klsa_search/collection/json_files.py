@@ -8,16 +8,16 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from io import TextIOWrapper
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final
 
 from klsa_search.collection.intake import Intake
-from klsa_search.collection.json_layouts import Layout, layout_of, layout_of_list
+from klsa_search.collection.json_layouts import Layout, layout_of
 from klsa_search.collection.json_values import without_types
 from klsa_search.collection.lines import head, lines, open_text, translate_read_errors
 from klsa_search.collection.mappings import as_document
 from klsa_search.collection.model import Document, TruncatedFile, text_fault
-from klsa_search.collection.prose_columns import SAMPLE, read_ahead
 from klsa_search.errors import CollectionError
 
 
@@ -174,9 +174,16 @@ def json_documents(path: Path, intake: Intake) -> Iterator[Document]:
     object around a list of documents, which may be nested deeper; or an object with a document for
     each ID.
     """
-    start = head(path, CHUNK).lstrip(_BLANKS)
-    rows = _listed(path, intake) if start.startswith("[") else _enclosed(path, intake)
+    if head(path, CHUNK).lstrip(_BLANKS).startswith("["):
+        if intake.options.records:
+            raise CollectionError(f"{path}: {_NO_LISTS}", field="records")
+        rows = elements(path)
+    else:
+        rows = _enclosed(path, intake)
     yield from intake.documents(path, _objects(rows, path, intake))
+
+
+_NO_LISTS: Final = "is no single object with lists; leave out records"
 
 
 def _objects(
@@ -197,53 +204,19 @@ def _objects(
             )
 
 
-def _listed(path: Path, intake: Intake) -> Iterator[tuple[int, Any]]:
-    """Yield the elements of the arrays of a file, or the documents of a table in them."""
-    records = intake.options.records
-    first, rows = read_ahead(elements(path))
-    is_all = 0 < len(first) < SAMPLE
-    try:
-        layout = layout_of_list([row for _, row in first], records) if is_all else None
-    except CollectionError as error:
-        raise CollectionError(f"{path}: {error.message}", field=error.field) from None
-    if layout is None and records:
-        raise CollectionError(
-            f"{path}: is a list, without others to choose; leave out records", field="records"
-        )
-    if layout is None:
-        yield from rows
-        return
-    for note in layout.notes:
-        intake.note(path, note)
-    yield from ((first[0][0], row) for row in layout.rows)
-    for _ in rows:  # raises the error of a file that is cut short
-        pass
-
-
 def _enclosed(path: Path, intake: Intake) -> Iterator[tuple[int, Any]]:
     """Yield the objects of a file, or the documents in its only one, each with its line."""
-    objects = _values(path)
-    first = next(objects, None)
-    if first is None:
+    objects, records = _values(path), intake.options.records
+    first = list(islice(objects, 2))
+    if len(first) != 1:
+        if first and records:
+            raise CollectionError(f"{path}: {_NO_LISTS}", field="records")
+        yield from chain(first, objects)
         return
-    second = next(objects, None)
-    if second is not None:
-        if intake.options.records:
-            raise CollectionError(
-                f"{path}: has several objects, not one with lists; leave out records",
-                field="records",
-            )
-        yield first
-        yield second
-        yield from objects
-        return
-    line, content = first
+    [(line, content)] = first
     try:
         layout = layout_of(
-            content,
-            intake.columns,
-            takes_objects=intake.takes_objects,
-            records=intake.options.records,
+            content, intake.columns, takes_objects=intake.takes_objects, records=records
         )
     except CollectionError as error:
         raise CollectionError(f"{path}: {error.message}", field=error.field) from None

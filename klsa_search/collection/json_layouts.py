@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from klsa_search.collection.field_paths import has_path, value_at
-from klsa_search.collection.mappings import NAMES_IN_TEXT
-from klsa_search.collection.python_rows import rows_of_columns
-from klsa_search.collection.reading_options import (
+from klsa_search.collection.columns import (
     COMMON_NAMES,
     ID_NAMES,
     PLAIN,
@@ -18,11 +15,25 @@ from klsa_search.collection.reading_options import (
     listed,
     option,
 )
+from klsa_search.collection.field_paths import has_path, value_at
+from klsa_search.collection.mappings import NAMES_IN_TEXT
+from klsa_search.collection.python_rows import rows_of_columns
 from klsa_search.errors import CollectionError
 
 _LISTS_SHOWN: Final = 3
 _LISTS_OF_EXPORT: Final = 4
 """Lists of objects that a board or another export has, and a document has not."""
+_RESULTS: Final = frozenset(
+    re.findall(
+        r"\w+",
+        "data docs documents entries hits items list records response result results rows value",
+    )
+)
+"""Names of lists of documents in answers and feeds."""
+_SINGLE: Final = frozenset(["data", "document", "item", "message", "record", "result"])
+"""Names of the document in an answer about a single one."""
+_FIELDS: Final = frozenset(["_source", "attributes", "fields", "properties"])
+"""Names of the object that has the fields of a document, in records with the ID outside it."""
 
 
 class Layout(NamedTuple):
@@ -52,25 +63,15 @@ def layout_of(
         return Layout(rows, ["read as a table of columns"])
     if _is_document(record, columns) and (takes_objects or not columns.lacks(record)):
         return Layout([record], [])
-    layout = _inner_document(record, columns) or _inner_map(record, columns)
+    layout = _inner_document(record, columns)
     if layout and (takes_objects or not columns.lacks(layout.rows[0])):
         return layout
-    lists = dict(_lists(record))
-    if not lists:
-        by_id = _by_id(record)
-        if by_id is not None:
-            return Layout(by_id, ["read as an object with a document for each ID"])
-        lists = dict(_maps(record))
+    lists = _lists_and_maps(record, columns)
     if not lists:
         return None
-    return _with_most_text(lists)
-
-
-def _with_most_text(lists: Mapping[str, list[Any]]) -> Layout:
-    """Return the documents of the list with most text; the notes name the others."""
     name = max(lists, key=lambda name: _amount_of_text(lists[name]))
     unread = [other for other in lists if other != name]
-    notes = [f"read the list {name!r} of an object"]
+    notes = [f"read the list {name!r} of an object" if name else "read a document for each name"]
     if unread:
         more = ", ..." * (len(unread) > _LISTS_SHOWN)
         are = "the list {} is" if len(unread) == 1 else "the lists {} are"
@@ -81,76 +82,20 @@ def _with_most_text(lists: Mapping[str, list[Any]]) -> Layout:
     return Layout(lists[name], notes)
 
 
-def layout_of_list(elements: list[Any], records: str | None = None) -> Layout | None:
-    """Return the documents of a table in a list of objects about it, as phpMyAdmin writes; or None.
-
-    Each object has a `type`, no ID or text by name, and only later ones have lists of documents.
-
-    records  name of the table and its list, such as "posts.data"; by default with most text
-    """
-    if not all(isinstance(element, dict) and "type" in element for element in elements):
-        return None
-    lists = {
-        f"{element['name']}.{name}": rows
-        for element in elements
-        if element["type"] == "table" and "name" in element
-        for name, rows in _lists(element)
-    }
-    is_row = any(_has_text(element) or PLAIN.id_in(element) for element in elements)
-    if is_row or not any(map(_has_texts, lists.values())) or next(_lists(elements[0]), None):
-        return None
-    return Layout(list_at(lists, records), []) if records else _with_most_text(lists)
-
-
-_NESTED: Final = (dict, list)
-
-
 def list_at(record: Mapping[str, Any], path: str) -> list[Any]:
     """Return the documents of a list, or of an object with one for each ID, at a path.
 
     CollectionError names the lists if there is none.
     """
     rows = value_at(record, path)
-    if isinstance(rows, dict):
-        rows = _by_id(rows)
+    rows = _by_id(rows) if isinstance(rows, dict) else rows
     if not isinstance(rows, list):
-        names = listed(list(dict(_lists(record)) or dict(_maps(record)))[: 2 * _LISTS_SHOWN])
+        lists = dict(_lists(record)) or _lists_and_maps(record)
+        names = listed(list(lists)[: 2 * _LISTS_SHOWN])
         raise CollectionError(
             f"no list of documents {path!r}; the lists are: {names or 'none'}", field="records"
         )
     return rows
-
-
-def _amount_of_text(rows: list[Any]) -> tuple[bool, bool, int]:
-    """Return whether rows, or objects in them, have texts by name, and characters of sentences."""
-    return _has_text(rows[0]), _has_texts(rows), sum(map(_characters, rows))
-
-
-def _characters(value: Any, levels: int = 20) -> int:
-    """Return the number of characters in the texts of several words of a value."""
-    if isinstance(value, str):
-        return len(value) if " " in value.strip() else 0
-    elements = value.values() if isinstance(value, dict) else value
-    if levels == 0 or not isinstance(value, _NESTED):
-        return 0
-    return sum(_characters(element, levels - 1) for element in elements)
-
-
-_RESULTS: Final = frozenset(
-    re.findall(r"\w+", "data docs documents hits list records response result results rows")
-)
-"""Names of lists of documents in answers."""
-_ROWS: Final = _RESULTS | {"entries", "items", "value"}
-"""Names of lists of documents in answers and feeds."""
-_SINGLE: Final = frozenset(["data", "document", "item", "message", "record", "result"])
-"""Names of the document in an answer about a single one."""
-_FIELDS: Final = frozenset(["_source", "attributes", "fields", "properties"])
-"""Names of the object that has the fields of a document, in records with the ID outside it."""
-_STATUS: Final = re.compile(
-    r"(?i:ok|okay|success|successful|\w+ (?:fetched|retrieved) successfully|"
-    r"\d+ (?:documents?|hits?|items?|records?|results?|rows?)(?: found)?)[.!]?"
-)
-"""A message about an answer; any other may be the text of a document."""
 
 
 def _is_document(record: Mapping[str, Any], columns: Columns = PLAIN) -> bool:
@@ -162,26 +107,24 @@ def _is_document(record: Mapping[str, Any], columns: Columns = PLAIN) -> bool:
     names = _plain_names(record)
     if not set(TEXT_NAMES).isdisjoint(names):
         return True
-    has_id = bool(columns.id_in(names) or columns.common("id", names))
-    has_text = any(name.lower() in COMMON_NAMES["text"] for name in names)
+    has_id = _has_id(names)
+    texts = [name.lower() for name in names if name.lower() in COMMON_NAMES["text"]]
     lists = dict(_lists(record))
     roles = [columns.common(role, names) for role in ("title", "text")]
     is_like = any(all(rows[0].keys() & role for role in roles) for rows in lists.values())
     # A board has cards with names such as its name and description; an issue has other comments.
-    if len(lists) >= _LISTS_OF_EXPORT and (is_like or not (has_id and has_text)):
+    if len(lists) >= _LISTS_OF_EXPORT and (is_like or not (has_id and texts)):
         return False
-    if has_text and _is_answer(record):
-        return False
-    if has_id and has_text:
+    if has_id and (texts or any(_has_text(record[name]) for name in _FIELDS.intersection(record))):
         return True  # such as an order with its items
-    if has_id and any(_has_text(record[name]) for name in _FIELDS.intersection(record)):
-        return True
+    if texts == ["message"] and not roles[0] and _inner_document(record):
+        return False
     # A board has a title, a page a `page_text`, and an answer a message, but their rows are
     # documents; the comments of a post are none.
     with_texts = [name for name, rows in lists.items() if _has_texts(rows)]
-    if any(not has_text or name.rpartition(".")[2].lower() in _ROWS for name in with_texts):
+    if any(not texts or name.rpartition(".")[2].lower() in _RESULTS for name in with_texts):
         return False
-    return _has_text(record) or not PLAIN.lacks(names) or bool(columns.common("title", names))
+    return _has_title_or_text(names)
 
 
 def _inner_document(record: Mapping[str, Any], columns: Columns = PLAIN) -> Layout | None:
@@ -197,89 +140,35 @@ def _inner_document(record: Mapping[str, Any], columns: Columns = PLAIN) -> Layo
             return None
         path, inner = f"{path}{names[0]}.", inner[names[0]]
         plain = _plain_names(inner)
-        has_title = not PLAIN.lacks(plain) or bool(PLAIN.common("title", plain))
-        has_id = bool(PLAIN.id_in(plain) or PLAIN.common("id", plain))
+        has_id = _has_id(plain)
         if columns.names():
             if any(has_path(inner, name) for name in columns.names()):
                 break
-        elif _is_document(inner) and (has_id or (has_title and names[0] in _SINGLE)):
+        elif _is_document(inner) and (
+            has_id or (names[0] in _SINGLE and _has_title_or_text(plain))
+        ):
             break
     is_whole = has_id and any(map(_has_text, (inner, *map(inner.get, _FIELDS))))
     for name, rows in _lists(record):
-        is_results = _has_texts(rows) or name.rpartition(".")[2].lower() in _ROWS
+        is_results = _has_texts(rows) or name.rpartition(".")[2].lower() in _RESULTS
         if is_results and not is_whole and not name.startswith(path):
             return None
     return Layout([inner], [f"read the object {path[:-1]!r}"])
 
 
-def _inner_map(record: Mapping[str, Any], columns: Columns) -> Layout | None:
-    """Return the documents by number in an answer with other facts, as MediaWiki has its pages."""
-    for path, inner in _objects(record):
-        rows = {id_: row for id_, row in inner.items() if isinstance(row, dict)}
-        if not rows or not all(
-            id_.isdecimal() and _is_document(row, columns) for id_, row in rows.items()
-        ):
-            continue
-        outside = (row for name, (row, *_) in _lists(record) if not name.startswith(path))
-        beside = (name for name in inner if name not in rows)
-        if _is_bare(beside) and all(map(_is_bare, outside)):
-            return Layout(
-                [{"id": id_, **row} for id_, row in rows.items()],
-                [f"read the object {path[:-1]!r} with a document for each ID"],
-            )
-    return None
-
-
-def _objects(record: Mapping[str, Any], outer: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the objects in an object with their paths, which end with a dot."""
-    for name, value in record.items():
-        if isinstance(value, dict):
-            yield f"{outer}{name}.", value
-            yield from _objects(value, f"{outer}{name}.")
-
-
-def _is_bare(names: Iterable[str]) -> bool:
-    """Return whether no name is one of IDs, titles or texts."""
-    names = list(names)
-    return PLAIN.lacks(names) and not any(PLAIN.common(role, names) for role in COMMON_NAMES)
-
-
-def _is_answer(record: Mapping[str, Any]) -> bool:
-    """Return whether an object with a text is an answer: the text is a status message alone.
-
-    Its results are documents by their names: each has a text, and an ID or title.
-    """
-    texts = [name for name in record if name.lower() in COMMON_NAMES["text"]]
-    message = record.get("message")
-    if texts != ["message"] or not isinstance(message, str) or PLAIN.common("title", record):
-        return False
-    if not _STATUS.fullmatch(message):
-        return False
-    results = (rows[0] for name, rows in _lists(record) if _RESULTS.issuperset(name.split(".")))
-    return _inner_document(record) is not None or any(
-        _has_text(row) and (PLAIN.id_in(row) or PLAIN.common("id", row) or "title" in row)
-        for row in results
-    )
-
-
-def _has_texts(rows: list[Any]) -> bool:
-    """Return whether the first object of a list, or an object in it, has a text."""
-    inner = [value for value in rows[0].values() if isinstance(value, dict)]
-    return any(_has_text(record) for record in [rows[0], *inner])
-
-
-def _plain_names(record: Mapping[str, Any]) -> list[str]:
-    """Return the names of values that are not objects, unless these are a text, as in WordPress."""
-    return [
-        name
-        for name, value in record.items()
-        if not isinstance(value, dict) or any(inner in value for inner in NAMES_IN_TEXT)
-    ]
-
-
-def _has_text(record: Any) -> bool:
-    names = _plain_names(record) if isinstance(record, dict) else []
-    return bool(PLAIN.texts_in(names) or PLAIN.common("text", names))
+def _lists_and_maps(record: Mapping[str, Any], columns: Columns = PLAIN) -> dict[str, list[Any]]:
+    """Return the rows of the lists in an object, and of objects with a document for each ID."""
+    chosen = columns.names()
+    maps = {
+        path: rows
+        for path, rows in _maps(record)
+        if not chosen or any(has_path(rows[0], name) for name in chosen)
+    }
+    return maps | {
+        name: rows
+        for name, rows in _lists(record)
+        if not any(name.startswith(f"{path}." if path else "") for path in maps)
+    }
 
 
 def _lists(content: Mapping[str, Any], outer: str = "") -> Iterator[tuple[str, list[Any]]]:
@@ -291,35 +180,84 @@ def _lists(content: Mapping[str, Any], outer: str = "") -> Iterator[tuple[str, l
             yield f"{outer}{name}", value
 
 
-def _maps(record: Mapping[str, Any]) -> Iterator[tuple[str, list[Any]]]:
-    """Yield the objects that have a document for each ID, in an object of objects, with paths."""
-    are_objects = all(isinstance(value, dict) for value in record.values())
-    for path, inner in _objects(record) if are_objects else ():
-        if inner and all(isinstance(row, dict) and _is_document(row) for row in inner.values()):
-            yield path[:-1], [{"id": id_, **row} for id_, row in inner.items()]
+def _maps(
+    record: Mapping[str, Any], path: str = "", is_bare: bool = True
+) -> Iterator[tuple[str, list[Any]]]:
+    """Yield the objects that have a document for each ID, with their paths.
+
+    is_bare  whether nothing but objects is around: other IDs than numbers need that
+    """
+    objects = {name: value for name, value in record.items() if isinstance(value, dict)}
+    is_bare = is_bare and len(objects) == len(record)
+    rows = list(objects.values())
+    are_alike = len(rows) > 1 and all(
+        row.keys() == rows[0].keys() and _plain_names(row) for row in rows
+    )
+    are_documents = bool(rows) and all(map(_is_document, rows))
+    if (is_bare and (are_alike or are_documents)) or (
+        are_documents and all(map(str.isdecimal, objects))
+    ):
+        yield path, _by_id(objects) or []
+        return
+    if not path and len(record) > 1 and (texts := _texts_by_id(record)):
+        yield path, texts
+    for name, value in objects.items():
+        yield from _maps(value, f"{path}.{name}".lstrip("."), is_bare)
 
 
 def _by_id(content: Mapping[str, Any]) -> list[Any] | None:
     """Return the rows of an object of texts or objects by ID; None if it is something else."""
-    while len(content) == 1 and all(isinstance(value, dict) for value in content.values()):
-        (inner,) = content.values()
-        if _is_document(inner):
-            break
-        content = inner
-    rows = list(content.values())
-    if (
-        rows
-        and all(isinstance(row, dict) for row in rows)
-        and (
-            all(map(_is_document, rows))
-            or (len(rows) > 1 and all(row and row.keys() == rows[0].keys() for row in rows))
-        )
-    ):
-        return [{"id": id_, **row} for id_, row in content.items()]
-    if (
-        len(content) > 1
-        and {*ID_NAMES, *COMMON_NAMES["id"]}.isdisjoint(content)
-        and all(isinstance(v, str) for v in content.values())
-    ):
-        return [{"id": id_, "text": row} for id_, row in content.items()]
-    return None
+    if all(isinstance(row, dict) for row in content.values()):
+        return [{"id": id_, **row} for id_, row in content.items()] or None
+    return _texts_by_id(content)
+
+
+def _texts_by_id(content: Mapping[str, Any]) -> list[Any] | None:
+    are_texts = all(isinstance(value, str) for value in content.values())
+    if not are_texts or not {*ID_NAMES, *COMMON_NAMES["id"]}.isdisjoint(content):
+        return None
+    return [{"id": id_, "text": text} for id_, text in content.items()]
+
+
+def _has_id(names: list[str]) -> bool:
+    return bool(PLAIN.id_in(names) or PLAIN.common("id", names))
+
+
+def _has_title_or_text(names: list[str]) -> bool:
+    return not PLAIN.lacks(names) or any(PLAIN.common(role, names) for role in ("title", "text"))
+
+
+def _has_text(record: Any) -> bool:
+    names = _plain_names(record) if isinstance(record, dict) else []
+    return bool(PLAIN.texts_in(names) or PLAIN.common("text", names))
+
+
+def _has_texts(rows: list[Any]) -> bool:
+    """Return whether the first object of a list, or an object in it, has a text."""
+    inner = [value for value in rows[0].values() if isinstance(value, dict)]
+    return any(map(_has_text, [rows[0], *inner]))
+
+
+def _plain_names(record: Mapping[str, Any]) -> list[str]:
+    """Return the names of values that are not objects, unless these are a text, as in WordPress."""
+    return [
+        name
+        for name, value in record.items()
+        if not isinstance(value, dict) or any(inner in value for inner in NAMES_IN_TEXT)
+    ]
+
+
+def _amount_of_text(rows: list[Any]) -> tuple[bool, bool, int]:
+    """Return whether rows, or objects in them, have texts by name, and characters of sentences."""
+    has_texts = _has_texts(rows)
+    return _has_text(rows[0]), has_texts, sum(map(_characters, rows))
+
+
+def _characters(value: Any, levels: int = 20) -> int:
+    """Return the number of characters in the texts of several words of a value."""
+    if isinstance(value, str):
+        return len(value) if " " in value.strip() else 0
+    if not levels or not isinstance(value, dict | list):
+        return 0
+    elements = value.values() if isinstance(value, dict) else value
+    return sum(_characters(element, levels - 1) for element in elements)

@@ -103,13 +103,13 @@ _ELEMENT: Final = r"""(?:u?'(?:[^'\\]|\\.)*+'|u?"(?:[^"\\]|\\.)*+"|[^\s'",\[\]]+
 _PYTHON_LIST: Final = re.compile(rf"\[\s*+(?:{_ELEMENT}\s*+(?:,\s*+{_ELEMENT}\s*+)*+,?\s*+)?\]")
 
 
-def list_of(cell: str) -> list[Any] | None:
+def list_of(cell: Any) -> list[Any] | None:
     """Return a list of texts and numbers as JSON and Python write it; None for another cell.
 
     >>> list_of('["red", "big"]'), list_of("['red', 'big']"), list_of("[red]")
     (['red', 'big'], ['red', 'big'], None)
     """
-    if not (cell.startswith("[") and cell.endswith("]")):
+    if not (isinstance(cell, str) and cell.startswith("[") and cell.endswith("]")):
         return None
     try:
         value = json.loads(cell)

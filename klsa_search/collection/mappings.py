@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any, Final
 
+from klsa_search.collection.columns import ID_NAMES, PLAIN, Columns, may_name_ids
 from klsa_search.collection.field_paths import flat, has_path, value_at, without_paths
 from klsa_search.collection.json_values import json_value
 from klsa_search.collection.model import Document
-from klsa_search.collection.reading_options import ID_NAMES, PLAIN, Columns, may_name_ids
 from klsa_search.collection.text_cleaning import join_divided_words
 from klsa_search.collection.vectors import without_vectors
 from klsa_search.errors import BadDocument, CollectionError

@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from klsa_search.collection.columns import Columns, option
 from klsa_search.collection.folder import FileCache
 from klsa_search.collection.intake import Intake
 from klsa_search.collection.model import Document, Judgement, Problems, Topic, Unread
-from klsa_search.collection.reading_options import Columns, ReadingOptions, option
+from klsa_search.collection.reading_options import ReadingOptions
 from klsa_search.collection.vectors import RowVectors, RowVectorsLike
 from klsa_search.core.wording import first_of
 from klsa_search.errors import CollectionError
@@ -23,7 +24,7 @@ class OpenedCollection:
     root     file or folder that is read; None for Python objects
     address  its absolute path; None if the name is sufficient
     files    function that finds the files of the documents and notes the others
-    holding  object that must live as long, such as a temporary folder
+    holding  set to an object that must live as long, such as a temporary folder
     cache    set to skip the unchanged files of a folder that is read repeatedly
 
     >>> collection = open_collection("reports.jsonl")
@@ -43,7 +44,6 @@ class OpenedCollection:
         files: Callable[[Unread], Iterable[Path]] = lambda _: (),
         root: Path | None = None,
         address: str | None = None,
-        holding: object = None,
     ) -> None:
         self.name = name
         self.format = kind
@@ -56,7 +56,7 @@ class OpenedCollection:
         self._files = files
         self._unread: Unread | None = None
         self._intake = Intake(options)
-        self._holding = holding
+        self.holding: object = None
         self.cache: FileCache | None = None
         self._vectors: RowVectors | None = None
 

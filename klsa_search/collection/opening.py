@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO, Final, Unpack, cast
 
 from klsa_search.collection import irds, json_files, python_rows, queries, smart, tables, trec
+from klsa_search.collection.columns import PLAIN
 from klsa_search.collection.detection import (
     corpus_file,
     detect_format,
@@ -27,7 +28,7 @@ from klsa_search.collection.encodings import check_encoding
 from klsa_search.collection.files.formats import is_archive, missing_extra, table_of
 from klsa_search.collection.files.reading import READERS as TABLE_READERS
 from klsa_search.collection.files.reading import Reader, folder_documents, paths
-from klsa_search.collection.folder import EVERYTHING, Selection, record_unread, single_file, walk
+from klsa_search.collection.folder import Selection, record_unread, single_file, walk
 from klsa_search.collection.intake import Intake
 from klsa_search.collection.json_layouts import list_at
 from klsa_search.collection.json_values import json_value
@@ -41,7 +42,7 @@ from klsa_search.collection.public_collections import (
     python_documents,
     standard_library,
 )
-from klsa_search.collection.reading_options import PLAIN, Folders, PathLike, Reading, ReadingOptions
+from klsa_search.collection.reading_options import Folders, PathLike, Reading, ReadingOptions
 from klsa_search.core.arguments import described
 from klsa_search.core.extras import require
 from klsa_search.errors import CollectionError
@@ -109,31 +110,22 @@ def _opened(source: Any, options: ReadingOptions) -> OpenedCollection:
         return irds.collection(source, options)
     for method in ("collect", "read_all", "to_pylist"):  # lazy frames of Polars, tables of PyArrow
         source = getattr(source, method)() if hasattr(source, method) else source
-    if options.records and not isinstance(source, _WITH_LISTS):
-        raise CollectionError(
-            f"a {type(source).__name__} has no lists to choose; records is for an object of JSON",
-            field="records",
-        )
-    if _is_frame(source):
-        return OpenedCollection(
-            "documents", "records", options, lambda intake: _records(_frame_rows(source), intake)
-        )
-    if isinstance(source, io.IOBase):
-        return _stream(cast(BinaryIO, source), options)
+    if isinstance(source, io.IOBase | bytes | bytearray):
+        stream = io.BytesIO(source) if isinstance(source, bytes | bytearray) else source
+        return _stream(cast(BinaryIO, stream), options)
     if not isinstance(source, str | os.PathLike):
-        if isinstance(source, bytes | bytearray):
-            return _stream(io.BytesIO(source), options)
         if isinstance(source, Mapping):
             records = options.records
             source = list_at(source, records) if records else python_rows.records_by_id(source)
+        elif options.records:
+            raise _without_lists(f"a {type(source).__name__}")
         if not isinstance(source, Iterable):
             raise CollectionError(
                 f"source = {described(source)}; give a path, one of "
                 f"{', '.join(COLLECTIONS)}, or an iterable of documents",
                 field="source",
             )
-        read = partial(_records, source)
-        return OpenedCollection("documents", "records", options, read)
+        return OpenedCollection("documents", "records", options, partial(_records, source))
     if source == PYTHON_DOCS:
         return _python_docs(options)
     if source in COLLECTIONS:
@@ -153,21 +145,20 @@ def _opened(source: Any, options: ReadingOptions) -> OpenedCollection:
     return open_path(path, options)
 
 
-_WITH_LISTS: Final = (Mapping, str, os.PathLike, io.IOBase, bytes, bytearray)
-"""Types of sources that may have several lists of documents."""
+def _without_lists(source: str) -> CollectionError:
+    return CollectionError(
+        f"{source} has no lists to choose; records is for an object of JSON", field="records"
+    )
 
 
-def _format(path: Path, options: ReadingOptions, selection: Selection = EVERYTHING) -> str:
+def _format(path: Path, options: ReadingOptions, selection: Selection) -> str:
     """Return the format given or detected; an object in one line is JSON if its list is named."""
     kind = options.format or detect_format(path, selection)
     is_named = options.format or table_of(path) == "jsonl"
     if options.records and kind == "jsonl" and not is_named:
         kind = "json"
     if options.records and kind != "json":
-        raise CollectionError(
-            f"{path}: the format {kind} has no lists to choose; records is for an object of JSON",
-            field="records",
-        )
+        raise _without_lists(f"{path}: the format {kind}")
     return kind
 
 
@@ -198,7 +189,13 @@ def open_path(path: Path, options: ReadingOptions) -> OpenedCollection:
         raise CollectionError(
             f"{path}: the format {kind} has no sections; only text files have", field="sections"
         )
-    _refuse_encoding(options.encoding, kind, str(path))
+    check_encoding(options.encoding)
+    if options.encoding is not None and kind not in ("csv", "references", "text", "tsv"):
+        raise CollectionError(
+            f"{path}: the format {kind} has an encoding of its own; leave out --encoding (in "
+            "Python encoding=), which is for csv, tsv, references and text",
+            field="encoding",
+        )
     # Both are used in JSON and messages, and a path may have bytes that are not UTF-8.
     address = os.fsencode(path.resolve()).decode("utf-8", "replace")
     name = address.rpartition(os.sep)[2]
@@ -305,32 +302,21 @@ def _read(
         yield from intake.read_file(reader(path, intake))
 
 
-def _refuse_encoding(encoding: str | None, kind: str, name: str) -> None:
-    """Raise CollectionError for an unknown encoding, or of a format that has its own."""
-    check_encoding(encoding)
-    if encoding is not None and kind not in ("csv", "references", "text", "tsv"):
-        raise CollectionError(
-            f"{name}: the format {kind} has an encoding of its own; leave out --encoding "
-            "(in Python encoding=), which is for csv, tsv, references and text",
-            field="encoding",
-        )
-
-
 def _stream(source: BinaryIO, options: ReadingOptions) -> OpenedCollection:
     """Open a stream by copying it to a temporary file, because format detection reads it first."""
     folder = TemporaryDirectory(prefix="klsa-stream-")
     path = Path(folder.name) / "stdin"
     with path.open("wb") as copy:
         shutil.copyfileobj(source, copy)
-    kind = _format(path, options)
-    if kind not in READERS:
+    collection = open_path(path, options)
+    if collection.format not in READERS:
         raise CollectionError(
-            f"a stream cannot be read as {kind}; choose one of {', '.join(READERS)}",
+            f"a stream cannot be read as {collection.format}; choose one of {', '.join(READERS)}",
             field="format",
         )
-    _refuse_encoding(options.encoding, kind, "stdin")
-    documents = partial(_read, READERS[kind], [path])
-    return OpenedCollection("stdin", kind, options, documents, holding=folder)
+    collection.root = collection.address = None
+    collection.holding = folder
+    return collection
 
 
 def _python_docs(options: ReadingOptions) -> OpenedCollection:
@@ -346,6 +332,7 @@ def _python_docs(options: ReadingOptions) -> OpenedCollection:
 
 
 def _records(rows: Iterable[Any], intake: Intake) -> Iterator[Document]:
+    rows = _frame_rows(rows) if _is_frame(rows) else rows
     return intake.documents(_ROWS, _read_rows(rows, intake))
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, is_dataclass
 from typing import Any, Final
 
+from klsa_search.collection.columns import COMMON_NAMES, PLAIN, USUAL_NAMES
 from klsa_search.collection.json_values import json_value
-from klsa_search.collection.reading_options import COMMON_NAMES, ID_NAMES, PLAIN, TEXT_NAMES
 from klsa_search.collection.vectors import VECTORS
 
 _TUPLES: Final = {2: ("id", "text"), 3: ("id", "title", "text")}
@@ -101,6 +101,6 @@ def _is_document(source: Mapping[Any, Any]) -> bool:
     texts = list(filter(None, [PLAIN.title_in(names), *PLAIN.texts_in(names)]))
     has_id = isinstance(json_value(source.get(PLAIN.id_in(names))), str | int | float)
     if all(isinstance(value, str) for value in source.values()):
-        is_named = {*ID_NAMES, "title", *TEXT_NAMES}.union(*common.values()).issuperset(names)
+        is_named = {*USUAL_NAMES}.union(*common.values()).issuperset(names)
         return bool(texts or common["title"] or common["text"]) and (has_id or is_named)
     return has_id or any(isinstance(source.get(name), str) for name in texts)

@@ -10,19 +10,19 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
 from klsa_search.collection.csv_dialects import MAX_PREAMBLE
-from klsa_search.collection.csv_files import (
-    Header,
-    has_key,
-    header_names,
-    is_blank,
-    is_header,
-    row_documents,
-)
 from klsa_search.collection.intake import Intake
 from klsa_search.collection.json_values import json_value
 from klsa_search.collection.model import Document, TruncatedFile
 from klsa_search.collection.opened_collection import OpenedCollection
 from klsa_search.collection.reading_options import ReadingOptions
+from klsa_search.collection.table_rows import (
+    Header,
+    Row,
+    header_names,
+    is_blank,
+    is_header,
+    row_documents,
+)
 from klsa_search.core.extras import require
 from klsa_search.core.wording import counted
 from klsa_search.errors import CollectionError
@@ -36,10 +36,7 @@ _SOURCE: Final = re.compile(
 
 
 class DatabaseSource(NamedTuple):
-    """A table or query of a SQLite database: sqlite:FILE?table=NAME or sqlite:FILE?query=SELECT...
-
-    One of both is blank.
-    """
+    """A table or query of a SQLite database, one of which is blank."""
 
     path: Path
     table: str
@@ -170,21 +167,27 @@ def sheet_documents(path: Path, intake: Intake) -> Iterator[Document]:
     before = _rows_before_header(rows, intake)
     if before:
         intake.note(path, f"left out {counted(before, 'row')} before the header")
-    if rows:
-        names = ["" if cell is None else str(cell) for cell in rows[before]]
-        header = Header.of(names, f"{path}:{before + 1}", intake.columns)
-        rows = [row for row in rows[before + 1 :] if not all(map(is_blank, row))]
-        key = header.names[0] if has_key(path, header, lambda: rows, intake) else None
-        located = ((f"{path}, row {number}", row) for number, row in enumerate(rows, start=1))
-        yield from row_documents(path, intake, header, located, key)
+    if not rows:
+        return
+    header = Header(_names(rows[before]), f"{path}:{before + 1}", intake.columns)
+    below = [
+        Row(number, row, all(map(is_blank, rows[number - 2])))
+        for number, row in enumerate(rows[before + 1 :], start=before + 2)
+        if not all(map(is_blank, row))
+    ]
+    yield from row_documents(path, intake, header, iter(below), lambda: (r.cells for r in below))
+
+
+def _names(cells: Iterable[Any]) -> list[str]:
+    return ["" if cell is None else str(cell) for cell in cells]
 
 
 def _rows_before_header(rows: list[list[Any]], intake: Intake) -> int:
     """Return the number of rows of a title, which have fewer cells than the header after them."""
     sizes = [sum(not is_blank(cell) for cell in row) for row in rows[: MAX_PREAMBLE + 1]]
     for number, size in enumerate(sizes):
-        names = ["" if cell is None else str(cell) for cell in rows[number]]
-        if is_header(names, intake.columns) and max(sizes[:number], default=0) < max(size, 2):
+        is_wider = max(sizes[:number], default=0) < max(size, 2)
+        if is_wider and is_header(_names(rows[number]), intake.columns):
             return number
     return 0
 
@@ -232,7 +235,6 @@ def _documents(
         for number, row in enumerate(rows, start=1):
             if not names:
                 names = header_names(list(row), str(path), intake.columns)
-                intake.compare_header(path, names)
             record = dict(zip(names, map(json_value, row.values()), strict=True))
             yield f"{path}, row {number}", record
 

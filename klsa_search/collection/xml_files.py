@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, Any, Final
 from xml.etree.ElementTree import Element, ParseError, XMLPullParser
 
-from klsa_search.collection.csv_files import KNOWN_NAMES
+from klsa_search.collection.columns import USUAL_NAMES
 from klsa_search.collection.intake import Intake
 from klsa_search.collection.lines import head_bytes, open_decompressed, translate_read_errors
 from klsa_search.collection.model import Document, TruncatedFile
@@ -62,7 +62,7 @@ def documents(path: Path, intake: Intake) -> Iterator[Document]:
 def _lowered(fields: dict[str, Any]) -> dict[str, Any]:
     """Return fields with the names of documents in lower case."""
     return {
-        name.lower() if name.lower() in KNOWN_NAMES else name: value
+        name.lower() if name.lower() in USUAL_NAMES else name: value
         for name, value in fields.items()
     }
 

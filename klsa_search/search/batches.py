@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Self
 
+from klsa_search.collection.columns import ID_NAMES
 from klsa_search.collection.mappings import merged
 from klsa_search.collection.model import Document, document_as_json
-from klsa_search.collection.reading_options import ID_NAMES
 from klsa_search.collection.vectors import VECTORS, checked_vectors
 from klsa_search.core.config import Settings
 from klsa_search.errors import BadDocument, WritingRefused

@@ -97,15 +97,6 @@ def test_damaged_utf_16_is_named_with_its_line(tmp_path):
         opened(tmp_path, data)
 
 
-def test_a_column_that_a_later_file_lacks_is_noted(tmp_path):
-    for name, columns in (("a", "id,text,tags"), ("b", "id,text"), ("c", "id,text")):
-        (tmp_path / f"{name}.csv").write_text(f"{columns}\n{name}{',x' * columns.count(',')}\n")
-    source = open_collection(tmp_path)
-    assert len(list(source.documents())) == 3
-    [note] = source.notes
-    assert note.startswith(f"{tmp_path / 'b.csv'} and 1 more files: no column 'tags', unlike")
-
-
 def test_a_column_that_later_lines_lack_is_noted(tmp_path):
     lines = '{"id": 1, "body": "a"}\n{"id": 2, "message": "b"}\n{"id": 3}\n'
     source, documents = opened(tmp_path, lines, "a.jsonl")

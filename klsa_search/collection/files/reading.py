@@ -11,6 +11,7 @@ from typing import Any, Final
 from zipfile import ZipFile
 
 from klsa_search.collection import csv_files, json_files, references, tables, xml_files
+from klsa_search.collection.columns import Columns
 from klsa_search.collection.detection import is_sidecar
 from klsa_search.collection.files.archives import ZippedFile, open_zip
 from klsa_search.collection.files.content import LARGEST, Content, Unreadable, check_storable
@@ -36,7 +37,6 @@ from klsa_search.collection.folder import (
 from klsa_search.collection.intake import Intake
 from klsa_search.collection.lines import translate_read_errors
 from klsa_search.collection.model import Document, TruncatedFile, Unread
-from klsa_search.collection.reading_options import Columns
 from klsa_search.core.extras import require
 from klsa_search.errors import CollectionError
 
@@ -270,9 +270,6 @@ class FileIntake(Intake):
     def shown(self, message: str) -> str:
         """Return a message with the path that users know."""
         return message.replace(self._path, self._shown)
-
-    def compare_header(self, file: Path, names: list[str]) -> None:
-        """Return: tables of a folder have nothing to do with each other."""
 
     def begin(
         self,

@@ -16,10 +16,10 @@ from typing import IO, Any
 
 from pydantic import Field
 
+from klsa_search.collection.columns import ID_NAMES
 from klsa_search.collection.json_files import DECODER, document_of, object_of
 from klsa_search.collection.mappings import as_document
 from klsa_search.collection.model import Document, document_as_json, text_fault
-from klsa_search.collection.reading_options import ID_NAMES
 from klsa_search.core.parameters import Text
 from klsa_search.errors import BadDocument, CollectionError, QueryError
 from klsa_search.search.batches import BATCH_DOCUMENTS, Changes

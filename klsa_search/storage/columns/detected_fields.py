@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from klsa_search.collection.reading_options import option
+from klsa_search.collection.columns import option
 from klsa_search.core.build_settings import DateOrder, DecimalSign, FieldType
 from klsa_search.errors import CollectionError
 from klsa_search.storage.columns.growing_columns import coerced

@@ -1,0 +1,246 @@
+"""Rows below a header, of CSV and spreadsheets alike, as documents."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from klsa_search.collection.columns import (
+    COMMON_NAMES,
+    ID_NAMES,
+    TEXT_NAMES,
+    USUAL_NAMES,
+    Columns,
+    listed,
+    may_name_ids,
+)
+from klsa_search.collection.intake import Intake, read_ahead
+from klsa_search.collection.json_values import list_of
+from klsa_search.collection.model import Document, text_fault
+from klsa_search.core.wording import counted
+from klsa_search.errors import CollectionError
+
+_NAMELESS: Final = re.compile(r"|Unnamed: \d+")  # pandas names them so
+_NO_TEXT: Final = frozenset(["NA", "<NA>", "NULL", "NaN", "nan", "None", "\\N", "#N/A"])
+"""Cells without a text, as R, pandas, databases and Excel write them."""
+_AHEAD: Final = 100  # rows that show which columns have lists
+_SHOWN: Final = 40  # characters of a cell in a message
+
+
+class Row(NamedTuple):
+    """A row that is not blank: the number of its first line, and whether a blank one precedes."""
+
+    number: int
+    cells: list[Any]
+    follows_blank: bool
+
+
+class Header:
+    """The columns of a table; CollectionError if one is missing or not text.
+
+    names     of all columns; those without a name have the name `column_` and their number
+    origin    where it is, in messages
+    nameless  numbers of the columns without a name, from 0
+    seen      nameless columns that had a value, by `record`
+    """
+
+    def __init__(self, cells: list[str], origin: str, columns: Columns) -> None:
+        self.nameless = [at for at, cell in enumerate(cells) if _NAMELESS.fullmatch(cell.strip())]
+        cells = [f"column_{at + 1}" if at in self.nameless else c for at, c in enumerate(cells)]
+        self.names = header_names(cells, origin, columns)
+        self.origin = origin
+        self.seen: set[str] = set()
+        self._repeated = [name for name, count in Counter(self.names).items() if count > 1]
+
+    def record(self, cells: Sequence[Any]) -> dict[str, Any]:
+        """Return a row as a mapping; blank cells under no name are left out.
+
+        Columns with the same name have a list of their values.
+        """
+        record: dict[str, Any] = dict(zip(self.names, cells, strict=False))
+        for at in self.nameless:
+            if not is_blank(cells[at]):
+                self.seen.add(self.names[at])
+            else:
+                record.pop(self.names[at], None)
+        for name in self._repeated:
+            pairs = zip(self.names, cells, strict=False)
+            values = [cell for header, cell in pairs if header == name and not is_blank(cell)]
+            record[name] = values if len(values) > 1 else (values or [""])[0]
+        return record
+
+
+def row_documents(
+    path: Path,
+    intake: Intake,
+    header: Header,
+    rows: Iterator[Row],
+    ahead: Callable[[], Iterable[Sequence[Any]]],
+    fault: Callable[[list[Any]], str | None] = lambda cells: None,
+) -> Iterator[Document]:
+    """Yield the documents of the rows below a header.
+
+    ahead  returns the cells of the rows that have no faults, read once more
+    fault  returns why the cells of a row cannot be read; None if they can
+
+    A first column without a name, as pandas and R write it, or with one such as `Ticket ID` is the
+    ID if no other column is and its values differ. Lines with fewer cells that end the file after a
+    blank one are left out. Text cells such as NA count as blank.
+    """
+    names = header.names
+    key = names[0] if _has_key(header, ahead, intake.columns) else None
+    table = _table(path, intake, header, key, rows, ahead, fault)
+
+    def following() -> Iterable[Mapping[str, Any]]:
+        nonlocal table
+        first, table = read_ahead(table)
+        return (header.record(cells) for _, cells in first)
+
+    columns, numbered = intake.begin(path, names, key=key, following=following)
+    step = "; if this line is a document, add one above it with the names of the columns"
+    columns.refuse_without_text(names, header.origin, step)
+    texts, missing = columns.texts_in(names), 0
+    for origin, cells in table:
+        record = header.record(cells)
+        for name in texts:
+            if isinstance(record.get(name), str) and record[name] in _NO_TEXT:
+                record[name] = ""
+                missing += 1
+        document = intake.document(record, origin, columns, numbered=numbered)
+        if document is not None:
+            yield document
+    if missing:
+        count = counted(missing, "text cell contains", "text cells contain")
+        intake.note(path, f"{count} only NA, NULL or the like, which counts as blank")
+    if header.seen - {key}:
+        intake.note(
+            path, f"columns without a name are called {', '.join(sorted(header.seen - {key}))}"
+        )
+
+
+_Table = Iterator[tuple[str, list[Any]]]
+"""Rows with as many cells as the header, and their origins."""
+
+
+def _table(
+    path: Path,
+    intake: Intake,
+    header: Header,
+    key: str | None,
+    rows: Iterator[Row],
+    ahead: Callable[[], Iterable[Sequence[Any]]],
+    fault: Callable[[list[Any]], str | None],
+) -> _Table:
+    """Yield the rows of the table, with lists as such, but for lines of text below it."""
+    names = header.names
+    columns = intake.columns.completed(names, header.origin)
+    used = columns.filled(names).names()
+    needed = max(
+        (at for at, n in enumerate(names, 1) if n in (*USUAL_NAMES, *columns.names())), default=0
+    )
+    lists = [at for at in _list_columns(ahead(), names) if names[at] not in (key, *used)]
+    if lists:
+        intake.note(path, f"read the cells of {listed(names[at] for at in lists)} as lists")
+
+    def checked(row: Row) -> _Table:
+        cells = row.cells
+        if needed <= len(cells) < len(names):
+            intake.note(path, "blank cells for columns that rows end before")
+            cells += [""] * (len(names) - len(cells))
+        if reason := fault(cells):
+            intake.refuse(f"{path}:{row.number}: {reason}")
+            return
+        for at in lists:
+            value = list_of(cells[at])
+            cells[at] = cells[at] if value is None else value
+        yield f"{path}:{row.number}", cells
+
+    below: list[Row] = []  # lines that may stand below the table
+    for row in rows:
+        if (below or row.follows_blank) and len(row.cells) < needed:
+            below.append(row)
+            continue
+        for earlier in (*below, row):
+            yield from checked(earlier)
+        below.clear()
+    if below:
+        left_out = f"{counted(len(below), 'line')} below the table"
+        first = f"line {below[0].number:,}, {shown(below[0].cells[0])}"
+        intake.note(path, f"left out {left_out}, from {first}")
+
+
+def _list_columns(rows: Iterable[Sequence[Any]], names: Sequence[str]) -> list[int]:
+    """Return the numbers of the columns whose cells are lists or blank, by the first rows."""
+    cells: dict[int, list[Any]] = {}
+    for row in islice(rows, _AHEAD):
+        for at, cell in enumerate(row[: len(names)]):
+            if not is_blank(cell):
+                cells.setdefault(at, []).append(cell)
+    return [at for at in sorted(cells) if all(list_of(cell) is not None for cell in cells[at])]
+
+
+def _has_key(header: Header, rows: Callable[[], Iterable[Sequence[Any]]], columns: Columns) -> bool:
+    """Return whether the first column has the IDs: by its name, and all its values differ.
+
+    Cost: reads all rows of a table whose first column has no name, or one of IDs.
+    """
+    first, *further = header.names
+    if columns.id or "id" in columns.unused or columns.id_in(header.names) is not None:
+        return False
+    if 0 not in header.nameless and (not may_name_ids(first) or columns.common("id", further)):
+        return False
+    seen: set[Any] = set()
+    for cells in rows():
+        if len(cells) > 1 and (is_blank(cells[0]) or cells[0] in seen):  # one: below the table
+            return False
+        seen.add(cells[0])
+    return bool(seen)
+
+
+def is_blank(cell: Any) -> bool:
+    """Return whether a cell has no value, or blanks alone."""
+    return cell is None or (isinstance(cell, str) and not cell.strip())
+
+
+def header_names(cells: list[str], origin: str, columns: Columns) -> list[str]:
+    """Return the names of columns; CollectionError if one is missing, or an ID is repeated."""
+    chosen = columns.names()
+    names = [cell.strip() for cell in cells]
+    names = [n.lower() if n.lower() in USUAL_NAMES and n not in chosen else n for n in names]
+    for number, name in enumerate(names, start=1):
+        if reason := text_fault(name):
+            raise CollectionError(f"{origin}: the name of column {number:,} {reason}; correct it")
+        if name and name in names[: number - 1] and name in (columns.id, *ID_NAMES):
+            raise CollectionError(
+                f"{origin}: columns {names.index(name) + 1:,} and {number:,} have the same name "
+                f"{name!r}; rename one in the header"
+            )
+    missing = [name for name in chosen if name not in names]
+    if missing:
+        raise CollectionError(
+            f"{origin}: no column {listed(missing)} among {listed(names)}; name columns as the "
+            "header does",
+            field=f"columns.{columns.role_of(missing[0])}",
+        )
+    return names
+
+
+def is_header(cells: list[str], columns: Columns) -> bool:
+    """Return whether cells are a header that is sufficient for documents."""
+    try:
+        names = {name.lower() for name in header_names(cells, "", columns)}
+    except CollectionError:
+        return False
+    # Exact names only, as the last words of a sentence may be `product description`, too.
+    common = {"title", *TEXT_NAMES, *COMMON_NAMES["title"], *COMMON_NAMES["text"]}
+    return bool(columns.title or columns.text or names & common)
+
+
+def shown(cell: Any) -> str:
+    """Return the start of a cell for a message."""
+    printable = str(cell).encode("utf-8", "replace").decode()
+    return repr(printable if len(printable) <= _SHOWN else f"{printable[: _SHOWN - 3]}...")
