@@ -12,7 +12,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final
 
-from klsa_search.collection.intake import Intake
+from klsa_search.collection.intake import Intake, read_ahead
 from klsa_search.collection.json_layouts import Layout, layout_of
 from klsa_search.collection.json_values import without_types
 from klsa_search.collection.lines import head, lines, open_text, translate_read_errors
@@ -174,13 +174,26 @@ def json_documents(path: Path, intake: Intake) -> Iterator[Document]:
     object around a list of documents, which may be nested deeper; or an object with a document for
     each ID.
     """
-    if head(path, CHUNK).lstrip(_BLANKS).startswith("["):
-        if intake.options.records:
-            raise CollectionError(f"{path}: {_NO_LISTS}", field="records")
-        rows = elements(path)
+    is_array = head(path, CHUNK).lstrip(_BLANKS).startswith("[")
+    if is_array:
+        first, rows = read_ahead(elements(path))
     else:
-        rows = _enclosed(path, intake)
+        first = list(islice(values := _values(path), 2))
+        rows = chain(first, values)
+    if is_array and first and _begins_tables(first[0][1]):
+        tables = (row for _, row in rows if isinstance(row, dict))
+        content = {t["name"]: t["data"] for t in tables if {"name", "data"} <= t.keys()}
+        rows = _enclosed(first[0][0], content, path, intake)
+    elif len(first) == 1 and not is_array:
+        rows = _enclosed(*first[0], path, intake)
+    elif intake.options.records:
+        raise CollectionError(f"{path}: {_NO_LISTS}", field="records")
     yield from intake.documents(path, _objects(rows, path, intake))
+
+
+def _begins_tables(element: Any) -> bool:
+    """Return whether it is the first element of an array as phpMyAdmin writes tables."""
+    return isinstance(element, dict) and element.get("type") == "header" and "comment" in element
 
 
 _NO_LISTS: Final = "is no single object with lists; leave out records"
@@ -204,16 +217,11 @@ def _objects(
             )
 
 
-def _enclosed(path: Path, intake: Intake) -> Iterator[tuple[int, Any]]:
-    """Yield the objects of a file, or the documents in its only one, each with its line."""
-    objects, records = _values(path), intake.options.records
-    first = list(islice(objects, 2))
-    if len(first) != 1:
-        if first and records:
-            raise CollectionError(f"{path}: {_NO_LISTS}", field="records")
-        yield from chain(first, objects)
-        return
-    [(line, content)] = first
+def _enclosed(
+    line: int, content: dict[str, Any], path: Path, intake: Intake
+) -> Iterator[tuple[int, Any]]:
+    """Yield the documents of the only object of a file, which begins at a line."""
+    records = intake.options.records
     try:
         layout = layout_of(
             content, intake.columns, takes_objects=intake.takes_objects, records=records

@@ -30,6 +30,8 @@ _RESULTS: Final = frozenset(
     )
 )
 """Names of lists of documents in answers and feeds."""
+_ANSWER: Final = frozenset(["code", "error", "ok", "success"])
+"""Names beside the message about an answer."""
 _SINGLE: Final = frozenset(["data", "document", "item", "message", "record", "result"])
 """Names of the document in an answer about a single one."""
 _FIELDS: Final = frozenset(["_source", "attributes", "fields", "properties"])
@@ -71,7 +73,12 @@ def layout_of(
         return None
     name = max(lists, key=lambda name: _amount_of_text(lists[name]))
     unread = [other for other in lists if other != name]
-    notes = [f"read the list {name!r} of an object" if name else "read a document for each name"]
+    if not name:
+        notes = ["read as an object with a document for each ID"]
+    elif isinstance(value_at(record, name), list):
+        notes = [f"read the list {name!r} of an object"]
+    else:
+        notes = [f"read the object {name!r} with a document for each ID"]
     if unread:
         more = ", ..." * (len(unread) > _LISTS_SHOWN)
         are = "the list {} is" if len(unread) == 1 else "the lists {} are"
@@ -115,10 +122,11 @@ def _is_document(record: Mapping[str, Any], columns: Columns = PLAIN) -> bool:
     # A board has cards with names such as its name and description; an issue has other comments.
     if len(lists) >= _LISTS_OF_EXPORT and (is_like or not (has_id and texts)):
         return False
+    is_answer = not _ANSWER.isdisjoint(names) or ("status" in names and not has_id)
+    if is_answer and texts == ["message"] and not (roles[0] or _RESULTS.isdisjoint(record)):
+        return False  # whose message is no text
     if has_id and (texts or any(_has_text(record[name]) for name in _FIELDS.intersection(record))):
         return True  # such as an order with its items
-    if texts == ["message"] and not roles[0] and _inner_document(record):
-        return False
     # A board has a title, a page a `page_text`, and an answer a message, but their rows are
     # documents; the comments of a post are none.
     with_texts = [name for name, rows in lists.items() if _has_texts(rows)]

@@ -80,7 +80,7 @@ _OUTSIDE: Final = re.compile(
 )
 """Lines that JSTOR, Embase, Web of Science and others write above and below records."""
 _LISTS: Final = frozenset(["author", "editor", "keywords"])
-_BARE: Final = "have neither title nor abstract: their other fields are the text"
+_BARE: Final = "neither title nor abstract; other fields are the text"
 
 
 def documents(path: Path, intake: Intake) -> Iterator[Document]:
@@ -113,14 +113,14 @@ def documents(path: Path, intake: Intake) -> Iterator[Document]:
             values = [value for name, value in fields.items() if name not in ("id", "type")]
             texts = [value if isinstance(value, str) else ", ".join(value) for value in values]
             joined = "\n".join(filter(None, texts))
-            counts[_BARE if joined else "have no fields: they are left out"] += 1
+            counts[_BARE if joined else "no fields; left out"] += 1
             if not joined:
                 continue
             fields = {**fields, "text": joined}
         # Columns are decided by the names in the first record.
         records.append((f"{path}:{line}", {"title": "", "text": "", **fields}))
     for fact, count in counts.items():
-        intake.note(path, f"{count:,} of {len(references):,} references {fact}")
+        intake.note(path, f"{count:,} of {len(references):,} references: {fact}")
     keys = sum("id" in record for _, record in records)
     if 0 < keys < len(records):
         intake.note(
@@ -326,11 +326,12 @@ _INHERITED: Final = (
 
 def _inherit(entries: Sequence[dict[str, Any]]) -> None:
     """Add the fields of the proceedings or book that entries name by `crossref`."""
-    by_key = {entry["id"].lower(): entry for entry in entries if "id" in entry}
+    by_key = {entry["id"].lower(): dict(entry) for entry in entries if "id" in entry}
     for entry in entries:
-        parent = by_key.get(str(entry.get("crossref", "")).lower())
-        if parent is not None and parent is not entry:
-            fields = {"booktitle": parent.get("title"), **parent}
+        key = str(entry.get("crossref", "")).lower()
+        if key in by_key and key != str(entry.get("id")).lower():
+            within = "journal" if entry["type"] == "article" else "booktitle"
+            fields = {within: by_key[key].get("title"), **by_key[key]}
             for name in _INHERITED:
                 if fields.get(name) and not entry.get(name):
                     entry[name] = fields[name]

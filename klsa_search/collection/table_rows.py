@@ -88,8 +88,8 @@ def row_documents(
     fault  returns why the cells of a row cannot be read; None if they can
 
     A first column without a name, as pandas and R write it, or with one such as `Ticket ID` is the
-    ID if no other column is and its values differ. Lines with fewer cells that end the file after a
-    blank one are left out. Text cells such as NA count as blank.
+    ID if no other column is and its values differ. Lines of one cell at the end, after a blank one,
+    are left out. Text cells such as NA count as blank.
     """
     names = header.names
     key = names[0] if _has_key(header, ahead, intake.columns) else None
@@ -161,7 +161,7 @@ def _table(
 
     below: list[Row] = []  # lines that may stand below the table
     for row in rows:
-        if (below or row.follows_blank) and len(row.cells) < needed:
+        if (below or row.follows_blank) and len(row.cells) == 1 and needed > 2:
             below.append(row)
             continue
         for earlier in (*below, row):

@@ -101,7 +101,7 @@ def test_a_column_that_later_lines_lack_is_noted(tmp_path):
     lines = '{"id": 1, "body": "a"}\n{"id": 2, "message": "b"}\n{"id": 3}\n'
     source, documents = opened(tmp_path, lines, "a.jsonl")
     assert [d.text for d in documents] == ["a", "", ""]
-    assert f"{tmp_path / 'a.jsonl'}:2: no column 'body', in this and 1 more records" in source.notes
+    assert f"{tmp_path / 'a.jsonl'}:2: no column 'body', in this and 1 more record" in source.notes
     source, _ = opened(tmp_path, "".join(lines.splitlines(keepends=True)[:2]), "b.jsonl")
     assert f"{tmp_path / 'b.jsonl'}:2: no column 'body', in this record" in source.notes
 

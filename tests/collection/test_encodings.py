@@ -84,7 +84,7 @@ def test_the_encoding_of_a_text_in_a_folder_is_detected_and_noted(tmp_path, lang
     expected = text.encode(encoding, "ignore").decode(encoding)
     assert [each.split() for each in found] == [expected.split()] * 2
     [note] = source.notes
-    assert note.startswith(f"{tmp_path / 'note.txt'} and 1 more files: read as")
+    assert note.startswith(f"{tmp_path / 'note.txt'} and 1 more file: read as")
 
 
 def test_a_table_whose_beginning_is_ascii_is_decided_by_all_of_it(tmp_path):

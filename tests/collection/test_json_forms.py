@@ -24,7 +24,7 @@ def read(path, **options):
         lambda rows: {"response": {"numFound": 2, "docs": rows}},
         lambda rows: {"message": "success", "data": rows},
         lambda rows: {"title": "Blog", "description": "of pumps", "items": rows},
-        lambda rows: {"code": 0, "message": "ok", "data": {"total": 2, "list": rows}},
+        lambda rows: {"id": 7, "code": 0, "message": "ok", "data": {"total": 2, "list": rows}},
         lambda rows: {"page_text": "page 1 of 3", "job_content": "", "results": rows},
         lambda rows: {"hits": {"total": {"value": 2}, "hits": rows}, "tags": ["a", "b"]},
         lambda rows: {row["id"]: row for row in rows},
@@ -85,8 +85,20 @@ def test_the_list_with_most_text_is_read_unless_another_is_named(tmp_path):
         read(path, records="cards")
 
 
-def test_a_list_has_no_lists_to_choose(tmp_path):
+def test_the_rows_of_a_table_are_read_among_objects_about_it(tmp_path):
+    """As phpMyAdmin writes them."""
     path = tmp_path / "posts.json"
+    about = [{"type": "header", "comment": "Export of posts"}, {"type": "database", "name": "x"}]
+    path.write_text(json.dumps([*about, {"type": "table", "name": "posts", "data": [PUMP]}]))
+    assert read(path)[0] == [("1", "Pump", "The pump leaks")]
+    names = ("posts", "comments")
+    tables = [{"type": "table", "name": n, "data": [PUMP | {"id": n}]} for n in names]
+    path.write_text(json.dumps([*about, *tables]))
+    rows, source = read(path)
+    assert [id_ for id_, _, _ in rows] == ["posts"]
+    fact = "the list 'comments' is not read; --records comments reads that list instead"
+    assert f"{path}: {fact} (in Python records=)" in source.notes
+    assert [id_ for id_, _, _ in read(path, records="comments")[0]] == ["comments"]
     path.write_text(json.dumps([PUMP]))
     with pytest.raises(CollectionError, match="is no single object with lists; leave out records"):
         read(path, records="posts")

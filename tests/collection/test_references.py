@@ -280,5 +280,5 @@ def test_references_without_title_and_abstract_have_their_fields_as_text(tmp_pat
     collection = open_collection(tmp_path / "a.bib")
     first, other = collection.documents()
     assert (first.text, other.text) == ("Smith, Ann, Bob, C.\nOn pumps", "")
-    assert any("1 of 3 references have neither title nor abstract" in n for n in collection.notes)
-    assert any("1 of 3 references have no fields: they are" in n for n in collection.notes)
+    assert any("1 of 3 references: neither title nor abstract" in n for n in collection.notes)
+    assert any("1 of 3 references: no fields; left out" in n for n in collection.notes)
