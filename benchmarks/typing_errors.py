@@ -1,25 +1,36 @@
 """Search as people type: MRR of the right document for queries with typing errors, by kind.
 
-    python -m benchmarks.typing_errors [--queries N]
+    python -m benchmarks.typing_errors [NAME ...] [--queries N] [--data FOLDER]
 
-Queries are words of titles of a made shop of 20,000 products. In each query one word, drawn by a
-seed, gets an error; `none` are the queries as they are. MRR@10 is that of the queries that can have
-the error.
+Queries are words of titles of a made shop of 20,000 products (`shop`), or those of a judged
+collection below FOLDER, several times if there are few. In each query one word, drawn by a seed,
+gets an error; `none` are the queries as they are. Cells have MRR@10 of the queries that can have
+the error without and with corrections, if they are ten or more.
 """
 
 from __future__ import annotations
 
 import random
-import statistics
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from klsa_search import Index, build
+from klsa_search.core.parameters import MatchName, SpellingName
 from studies import command_parser
+from studies.datasets import collections_home
+from studies.effectiveness.kinds import task_of
+from studies.effectiveness.measuring import Task, heading, row
 
 PRODUCTS: Final = 20_000
 DEPTH: Final = 10
+LEAST: Final = 10
+MATCHES: Final[tuple[MatchName, ...]] = ("any", "all")
+SPELLINGS: Final[tuple[SpellingName, ...]] = ("off", "auto")
+SHOP: Final = "shop"
+COLLECTIONS: Final = ("medquad", "awsdocs", "cosqa", "lohelp-de", "lohelp-fi", "lohelp-ko")
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -96,10 +107,22 @@ def shop_queries(draw: random.Random, number: int) -> Iterator[Known]:
         yield Known(query, frozenset(relevant))
 
 
+def judged_queries(task: Task, draw: random.Random, number: int) -> list[Known]:
+    """Return a number of queries of a collection, with their relevant documents."""
+    relevant = defaultdict[str, set[str]](set)
+    for judgement in task.judgements:
+        if judgement.grade > 0:
+            relevant[judgement.query_id].add(judgement.document_id)
+    queries = [Known(one.text, frozenset(relevant[one.id])) for one in task.queries
+               if one.id in relevant]  # fmt: skip
+    draw.shuffle(queries)
+    return (queries * -(-number // len(queries)))[:number]
+
+
 def one_edit(word: str, draw: random.Random) -> str:
     """Drop, double, add or replace a letter, the last two by a neighbour on the keyboard."""
     at = draw.randrange(1, len(word))
-    near = _NEAR.get(word[at].lower(), "e")
+    near = _NEAR.get(word[at].lower()) or draw.choice(word)
     return word[:at] + draw.choice(["", word[at] * 2, near + word[at], near]) + word[at + 1 :]
 
 
@@ -190,27 +213,44 @@ def with_errors(queries: list[Known], kind: str) -> list[Known]:
     return changed
 
 
-def reciprocal_rank(index: Index, known: Known) -> float:
-    """Return 1 / rank of the first right document, 0 beyond `DEPTH`."""
-    for hit in index.search(known.query, DEPTH):
-        if hit.id in known.relevant:
-            return 1 / hit.rank
-    return 0.0
+def mean_reciprocal_rank(
+    index: Index,
+    queries: Sequence[Known],
+    spelling: SpellingName,
+    match: MatchName,
+) -> float:
+    """Return the mean of 1 / rank of the first right document, 0 beyond `DEPTH`."""
+    ranks = (
+        next((1 / hit.rank for hit in hits if hit.id in known.relevant), 0.0)
+        for known in queries
+        for hits in [index.search(known.query, DEPTH, spelling=spelling, match=match)]
+    )
+    return sum(ranks) / max(len(queries), 1)
 
 
 def main() -> None:
     parser = command_parser("benchmarks.typing_errors", __doc__)
+    parser.add_argument("names", nargs="*", default=[SHOP, *COLLECTIONS], metavar="NAME")
     parser.add_argument("--queries", type=int, default=200, metavar="N")
+    parser.add_argument("--data", type=Path, default=collections_home(), metavar="FOLDER")
     options = parser.parse_args()
-    queries = [*shop_queries(random.Random(51), options.queries)]
-    with (
-        tempfile.TemporaryDirectory() as home,
-        build(products(random.Random(50)), name="shop", home=home) as index,
-    ):
-        for kind in KINDS:
-            changed = with_errors(queries, kind)
-            mean = statistics.mean(reciprocal_rank(index, one) for one in changed)
-            print(f"{kind:14} {len(changed):4}  {mean:.4f}", flush=True)
+    heading("queries", "match", *KINDS)
+    for name in options.names:
+        draw = random.Random(51)
+        if name == SHOP:
+            documents: Any = list(products(random.Random(50)))
+            queries = [*shop_queries(draw, options.queries)]
+        else:
+            task = task_of(name, options.data)
+            documents, queries = task.documents, judged_queries(task, draw, options.queries)
+        with tempfile.TemporaryDirectory() as home, build(documents, name=name, home=home) as index:
+            for match in MATCHES:
+                cells = []
+                for kind in KINDS:
+                    known = with_errors(queries, kind)
+                    off, on = (mean_reciprocal_rank(index, known, one, match) for one in SPELLINGS)
+                    cells.append(f"{off:.3f} → {on:.3f}" if len(known) >= LEAST else "")
+                row(name, match, *cells)
 
 
 if __name__ == "__main__":

@@ -54,6 +54,20 @@ def test_turns(built, world, tmp_path, capfd):
     assert told.count("in batches") == 2
 
 
+def test_typing_errors(tmp_path, capsys):
+    folder, titles = tmp_path / "more" / "few", ("garden umbrella", "kitchen scissors")
+    (folder / "qrels").mkdir(parents=True)
+    for name in ("corpus", "queries"):
+        lines = (json.dumps({"_id": one, "title": one, "text": one}) for one in titles)
+        (folder / f"{name}.jsonl").write_text("\n".join(lines) + "\n")
+    (folder / "qrels" / "test.tsv").write_text("".join(f"{one}\t{one}\t1\n" for one in titles))
+    run("benchmarks.typing_errors", "few", "--queries", 12, "--data", tmp_path)
+    rows = capsys.readouterr().out.splitlines()[2:]
+    assert [row.split(" | ")[:3] for row in rows] == [
+        ["| few", match, "1.000 → 1.000"] for match in ("any", "all")
+    ]
+
+
 def test_writing(world, tmp_path):
     found, corpus, queries = tmp_path / "found.json", world / "corpus.jsonl", world / "queries.tsv"
     few = ("--first", 30, "--count", 5, "--alone", 2, "--seconds", 0.1)
