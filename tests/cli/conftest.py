@@ -2,11 +2,13 @@
 
 import io
 import json
+import shutil
 import sys
 from dataclasses import dataclass
 
 import pytest
 
+from klsa_search import build
 from klsa_search.cli.evaluate import klsa_eval
 from klsa_search.cli.index import klsa_index
 from klsa_search.cli.main import run
@@ -58,18 +60,30 @@ def shell(tmp_path, monkeypatch, capsys):
     return call
 
 
-@pytest.fixture
-def cars(tmp_path):
-    """A JSONL file of four documents."""
-    path = tmp_path / "cars.jsonl"
+def write_cars(folder):
+    path = folder / "cars.jsonl"
     path.write_text("".join(json.dumps(document) + "\n" for document in DOCUMENTS))
     return path
 
 
 @pytest.fixture
-def built(shell, cars):
-    """Build the index `cars` of these documents, and return `shell`."""
-    assert shell("klsa-index", "build", cars, "--name", "cars").code == 0
+def cars(tmp_path):
+    """A JSONL file of four documents."""
+    return write_cars(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def cars_home(tmp_path_factory):
+    """A folder with an index of them, which tests copy."""
+    home = tmp_path_factory.mktemp("cars")
+    build(write_cars(home), name="cars", home=home / "index").close()
+    return home / "index"
+
+
+@pytest.fixture
+def built(shell, cars, cars_home, tmp_path):
+    """Return `shell` in a folder with the index `cars` of another file of these documents."""
+    shutil.copytree(cars_home, tmp_path / "index", dirs_exist_ok=True)
     return shell
 
 

@@ -36,7 +36,7 @@ def test_duplicates(built, cars):
     done = built("klsa-index", "duplicates", "cars")
     assert (done.code, done.out) == (0, "no near-duplicates found\n")
     cars.write_text(cars.read_text() + cars.read_text().splitlines()[0].replace('"heat"', '"more"'))
-    built("klsa-index", "build", cars, "--name", "cars")
+    built("klsa-index", "build", cars, "--name", "cars", "--replace")
     header, first, second = built("klsa-index", "duplicates", "cars").out.splitlines()
     assert header.split() == ["group", "similarity", "id", "title"]
     assert first.split() == ["1", "1.000", "heat", "Heat"]

@@ -65,7 +65,8 @@ def test_a_truncated_or_unreadable_source_changes_nothing(shell, built, new, tmp
     assert exported(shell) == DOCUMENTS
 
 
-def test_a_build_over_an_index_offers_sync(shell, built, cars, new):
+def test_a_build_over_an_index_offers_sync(shell, cars, new):
+    shell("klsa-index", "build", cars, "--name", "cars")
     again = shell("klsa-index", "build", cars, "--name", "cars")
     assert (again.code, "klsa-index sync cars SOURCE" in again.err) == (0, True)
     other = shell("klsa-index", "build", new, "--name", "cars")

@@ -31,7 +31,7 @@ def test_wrong_vectors_are_refused(shell, tmp_path):
     np.save(tmp_path / "rows.npy", ROWS[:1])
     build = ("klsa-index", "build", "docs.jsonl", "--name", "a", "--vectors")
     for given, fact in (
-        (("m=rows.npy",), "1 rows"),
+        (("m=rows.npy",), "1 row,"),
         (("rows.npy",), "names no space"),
         (("m=rows.npy", "--vectors", "m=rows.npy"), "given twice"),
         (("m=rows.npy", "--cluster", "local"), "--cluster needs --partitions"),
