@@ -38,7 +38,12 @@ from klsa_search.indexing.estimate import (
     size_of,
 )
 from klsa_search.indexing.generation_builder import PartitionWorkers
-from klsa_search.indexing.partitions import Division, build_divided, refuse_partitions
+from klsa_search.indexing.partitions import (
+    Division,
+    build_divided,
+    number_of_workers,
+    refuse_partitions,
+)
 from klsa_search.search.index import Index
 from klsa_search.storage.names import index_directory, index_path
 
@@ -165,14 +170,14 @@ def build(
     if partitions is None:
         partitions = 1 if size is None else partitions_needed(size, chosen, budget)
         if partitions > 1:
-            workers = workers or 1
+            workers = 1 if workers is None else workers
             _log.warning(
                 "the documents need more memory than the limit: building %d partitions one after "
                 "the other; set a higher limit of memory, or `partitions`",
                 partitions,
             )
     if workers is None or isinstance(workers, int):
-        workers = min(partitions, workers or processors())
+        workers = number_of_workers(partitions, workers)
         if memory is None:
             budget //= workers
     if size is not None:

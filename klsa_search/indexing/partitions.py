@@ -30,6 +30,7 @@ import numpy.typing as npt
 from klsa_search.analysis.languages import languages_of
 from klsa_search.collection.model import Collection
 from klsa_search.core.config import Settings
+from klsa_search.core.parallel import processors
 from klsa_search.core.progress import DOCUMENTS, Progress, of_passages
 from klsa_search.errors import IndexDamaged, SettingsError
 from klsa_search.indexing.checks import (
@@ -107,6 +108,19 @@ def refuse_partitions(partitions: int) -> None:
             f"partitions = {partitions} is not from 1 to {MAX_PARTITIONS:,}; give such a number",
             field="partitions",
         )
+
+
+def number_of_workers(partitions: int, workers: int | None) -> int:
+    """Return how many workers build partitions, by default one for each processor.
+
+    SettingsError for less than one.
+    """
+    if workers is not None and workers < 1:
+        raise SettingsError(
+            f"workers = {workers} is not at least 1; give such a number, or leave it out",
+            field="workers",
+        )
+    return min(partitions, workers or processors())
 
 
 def refuse_unpartitioned(partitions: int, settings: Settings) -> None:

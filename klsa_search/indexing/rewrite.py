@@ -33,7 +33,12 @@ from klsa_search.errors import IndexDamaged, SettingsError, StoreError
 from klsa_search.indexing.build import build
 from klsa_search.indexing.checks import memory_budget
 from klsa_search.indexing.computed_vectors import documents_without_vectors, with_computed_vectors
-from klsa_search.indexing.partitions import Division, build_divided, refuse_unpartitioned
+from klsa_search.indexing.partitions import (
+    Division,
+    build_divided,
+    number_of_workers,
+    refuse_unpartitioned,
+)
 from klsa_search.indexing.reading import StoredCollection
 from klsa_search.indexing.replay import refuse_rebuilt, replayed
 from klsa_search.indexing.verify import verify_deep
@@ -264,7 +269,7 @@ def rebuilt(
                     before, collection, models.embedders, settings, report, replaced
                 )
             )
-        workers = min(count, workers or processors())
+        workers = number_of_workers(count, workers)
         if memory is None:
             budget //= workers
         division = Division(count, workers)

@@ -13,6 +13,7 @@ from klsa_search.collection.reading_options import Reading
 from klsa_search.collection.vectors import checked_vectors, of_spaces
 from klsa_search.core.arguments import checked_argument, checked_items
 from klsa_search.core.build_settings import DateOrder, DecimalSign, FormSettings
+from klsa_search.core.config import Settings
 from klsa_search.core.progress import DOCUMENTS, Progress, open_progress
 from klsa_search.core.wording import counted
 from klsa_search.errors import CollectionError, KlsaError
@@ -34,7 +35,7 @@ from klsa_search.search.sync import (
     write_differences,
 )
 from klsa_search.storage.columns.columns import Fields
-from klsa_search.storage.columns.declared import DeclaredFields, FieldWarning, SourceForms, fitting
+from klsa_search.storage.columns.declared import FieldWarning, SourceForms, fitting
 
 
 class Added(int):
@@ -103,12 +104,8 @@ class Writer:
         count, warnings = 0, Problems()
         try:
             with open_progress(progress) as report:
-                documents = _documents_of(
-                    source,
-                    declared_of(self._reader.settings, self._reader.fields),
-                    self._reader.fields,
-                    options,
-                )
+                reader = self._reader
+                documents = _documents_of(source, reader.settings, reader.fields, options)
                 for puts in batches(documents, size=BATCH_DOCUMENTS, characters=BATCH_CHARACTERS):
                     written = self.write(puts)
                     count += written.added
@@ -304,11 +301,12 @@ class Writer:
 
 
 def _documents_of(
-    source: Source, declared: DeclaredFields, fields: Fields, options: AddOptions
+    source: Source, settings: Settings, fields: Fields, options: AddOptions
 ) -> Iterator[Document]:
     """Yield the documents of a source, one in memory at a time, that fit declared fields.
 
-    fields  of the index
+    settings, fields  of the index
+    CollectionError if no document has a title or text, but others, unless these may be searched.
     """
     chosen = {name: value for name, value in options.items() if name in FormSettings.model_fields}
     forms = SourceForms(FormSettings.checked(chosen), fields)
@@ -318,6 +316,7 @@ def _documents_of(
         collection = source
     else:
         collection = opened = open_collection(source, **reading)
+    declared = declared_of(settings, fields)
     for document in fitting(collection, declared, forms.converted if chosen else None):
         if isinstance(collection, OpenedCollection) and collection.numbered:
             raise CollectionError(
@@ -328,5 +327,7 @@ def _documents_of(
             )
         yield document
     forms.report()
+    if isinstance(collection, OpenedCollection) and not settings.searched_fields.others:
+        collection.refuse_unused_texts()
     if opened is not None:
         warn_of_skipped(opened)

@@ -165,6 +165,15 @@ def test_fields_that_no_document_has_are_refused(
         assert refused.value.field == field
 
 
+@pytest.mark.parametrize("partitions", [None, 1, 2])
+def test_less_than_one_worker_is_refused(tmp_path: Path, partitions: int | None) -> None:
+    rows = [{"id": "1", "text": "a pump"}]
+    for workers in (0, -1):
+        with pytest.raises(SettingsError, match=f"workers = {workers} is not at least 1") as no:
+            build(rows, name="a", home=tmp_path, partitions=partitions, workers=workers)
+        assert no.value.field == "workers"
+
+
 def test_texts_in_other_fields_are_refused(tmp_path: Path) -> None:
     """And documents without any text are built, whatever the number of partitions."""
     for partitions in (1, 2):

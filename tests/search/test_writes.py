@@ -395,6 +395,20 @@ def test_drift_measures_the_distance_from_the_build(index):
     assert (index.drift.unseen_share, index.drift.added) == (0.0, 0)
 
 
+def test_rows_whose_texts_are_in_other_fields_are_refused(index, tmp_path):
+    rows = [{"id": "a", "body_de": "t00 t01"}]
+    with pytest.raises(CollectionError, match=r"texts are in 'body_de': name them.*columns=") as no:
+        index.add(rows)
+    assert (no.value.field, "a" in index.ids()) == ("columns.text", False)
+    assert index.add(rows, columns={"text": "body_de"}) == 1
+    assert index.add([*rows, {"id": "b", "text": "t02"}]) == 2
+    assert index.add([{"id": "c", "kind": "t00"}]) == 1  # one word may be anything
+    settings = {**PLAIN, "search": "text,note"}
+    first = [{"id": "a", "text": "t00", "note": "t01 t02"}]
+    with build(first, name="notes", home=tmp_path, **settings) as notes:
+        assert notes.add([{"id": "b", "note": "t01 t03"}]) == 1
+
+
 STEPS = {
     "coercion": "klsa_search.storage.columns.growing_columns.coerced",
     "folding": "klsa_search.delta.folded_documents.FoldedDocuments.append",

@@ -83,6 +83,7 @@ def test_fields_choose_the_parts_of_a_response(client):
     assert names("title") == (sorted([*always, "title"]), None)
     assert names("snippet,text")[0] == sorted([*always, "snippet", "text"])
     assert names("kind") == (sorted([*always, "metadata"]), {"kind": "draft, old"})
+    assert "title" not in names("id,rank,score,quality,page")[0]
     assert set(names("metadata")[1]) == {"kind", "year"}
 
 
@@ -100,6 +101,8 @@ def test_fields_choose_the_parts_of_a_response(client):
         ({"q": "x", "filter": "year >"}, "filter", "incomplete"),
         ({"q": "x", "filter": "nothing = 1"}, "filter", "unknown field 'nothing'"),
         ({"q": "x", "min_score": "much"}, "min_score", "number"),
+        ({"q": "x", "fields": ["nope"]}, "fields", "no document has a field 'nope'; choose from"),
+        ({"q": "x", "fields": ["title", "kin"]}, "fields", "no document has a field 'kin'"),
         ({"q": "x", "index": "two"}, "index", "differs from 'one' in the path"),
     ],
 )

@@ -124,15 +124,22 @@ def _checked_columns(columns: Iterable[str], fields: Fields) -> list[str]:
         *BEFORE_FIELDS,
         *(name for name in fields if name not in HIT_COLUMNS),
     ]
-    of_documents = {*HIT_COLUMNS, *fields, *fields.others}
+    refuse_unknown("columns", names, HIT_COLUMNS, fields)
+    return names
+
+
+def refuse_unknown(
+    parameter: str, names: Iterable[str], of_hits: Sequence[str], fields: Fields
+) -> None:
+    """Raise QueryError for a name that neither hits nor documents have, or objects in these."""
+    of_documents = {*of_hits, *fields, *fields.others}
     for name in names:
         if not any(f"{other}.".startswith(f"{name}.") for other in of_documents):
             raise QueryError(
-                f"columns: no document has a field {name!r}; choose from "
-                f"{', '.join((*HIT_COLUMNS, *fields))}",
-                field="columns",
+                f"{parameter}: no document has a field {name!r}; choose from "
+                f"{', '.join((*of_hits, *fields))}",
+                field=parameter,
             )
-    return names
 
 
 def _value(reader: Reader, hit: Hit, name: str) -> Any:

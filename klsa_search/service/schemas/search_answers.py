@@ -17,6 +17,7 @@ from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.index import Index
 from klsa_search.search.pages.facets import Facet
 from klsa_search.search.pages.results import Highlight, Hit, Reranked, SearchResults
+from klsa_search.search.parts.exports import refuse_unknown
 from klsa_search.search.query.interpretation import QueryInterpretation
 from klsa_search.service.schemas.base import MAX_ANSWER, Answer, IndexAnswer, too_large
 from klsa_search.service.schemas.search_requests import Federation, SearchRequest
@@ -276,6 +277,8 @@ def facet_as_json(facet: Facet) -> dict[str, Any]:
 def _hit_writer(fields: frozenset[str], index: Index) -> Callable[[Hit], dict[str, Any]]:
     """Return a function that returns the requested fields of a hit."""
     left_out, of_metadata, optional = _selected(fields)
+    if of_metadata - _OF_DOCUMENT:
+        refuse_unknown("fields", sorted(of_metadata), [*HitAnswer.model_fields], index.fields)
     optional_values, absent = attrgetter(*optional), (None,) * len(optional)
 
     def chosen(hit: Hit) -> dict[str, Any]:
