@@ -24,7 +24,7 @@ documents:
 [3, 0]
 >>> index.document("heat").metadata["year"], index.doc_ids(["heat", "grip"])
 (2021, [0, 4])
->>> [document.title for document in index.documents([0, 4])]
+>>> [document.title for document in index.documents_at([0, 4])]
 ['Overheating', 'Grip']
 >>> index.parameters(alpha=0.5).ranker
 'klsa'

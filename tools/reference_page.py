@@ -34,11 +34,11 @@ COMMANDS = {
     "klsa-mcp": klsa_mcp,
 }
 TASKS = {
-    "Build": "build sync add remove refit compact split embed rollback export settings synonyms "
+    "Build": "build sync add delete refit compact split embed rollback dump settings synonyms "
     "rules plan",
     "Inspect": "info list analyze verify judgements analytics",
     "Explore": "related duplicates cluster plot",
-    "Maintain": "backup restore repair delete alias tune",
+    "Maintain": "backup restore repair delete-index alias tune",
 }
 """Commands of klsa-index by what they are for."""
 QUERY_SETTINGS = {*SearchSettings.model_fields, *LanguageSettings.model_fields}

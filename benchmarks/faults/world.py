@@ -139,8 +139,8 @@ class Place:
             return self.build(what)
         if what == "rebuild":
             return self.rebuild()
-        sure = ["--yes"] if what == "delete" else []
-        return command(what, NAME, "--home", self.home, *sure)
+        name, sure = ("delete-index", ["--yes"]) if what == "delete" else (what, [])
+        return command(name, NAME, "--home", self.home, *sure)
 
 
 def state(path: Path, known: Known) -> str:

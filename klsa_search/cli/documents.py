@@ -1,4 +1,4 @@
-"""klsa-index add, remove, refit, compact, split, embed, export, repair."""
+"""klsa-index add, delete, refit, compact, split, embed, dump, repair."""
 
 from __future__ import annotations
 
@@ -70,16 +70,16 @@ def add(
 @index_argument
 @click.argument("ids", nargs=-1, required=True)
 @json_option
-def remove(path: Path, ids: tuple[str, ...], as_json: bool) -> None:
-    """Remove documents by ID from an index; unknown IDs are ignored."""
+def delete(path: Path, ids: tuple[str, ...], as_json: bool) -> None:
+    """Delete documents by ID from an index; unknown IDs are ignored."""
     from klsa_search.search.index import open_index
 
     index = open_index(path)
     count = index.delete(ids)
     if as_json:
-        write_json(index_facts(index) | {"removed": count})
+        write_json(index_facts(index) | {"deleted": count})
     else:
-        echo(f"{path.name}: removed {counted(count, 'document')}; {len(index):,} in total")
+        echo(f"{path.name}: deleted {counted(count, 'document')}; {len(index):,} in total")
     index.close()
 
 
@@ -158,7 +158,7 @@ _FOLDER = click.Path(path_type=Path)
 @klsa_index.command()
 @index_argument
 @click.argument("file", required=False, type=_FOLDER)
-def export(path: Path, file: Path | None) -> None:
+def dump(path: Path, file: Path | None) -> None:
     """Write the live documents of an index as JSON lines, to FILE or standard output.
 
     klsa-index build reads them as the same documents. For a damaged index, all readable documents
@@ -196,7 +196,7 @@ def repair(path: Path, memory: str | None) -> None:
     The index is verified first, as by klsa-index verify --deep. A damaged CURRENT file is written
     again; for other damage a new generation is built from the stored documents and the log of
     writes. If these cannot be verified either, nothing is changed: restore a backup, or save all
-    readable documents with klsa-index export.
+    readable documents with klsa-index dump.
     """
     from klsa_search.indexing.rewrite import repair as repair_index
 

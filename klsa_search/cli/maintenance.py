@@ -1,4 +1,4 @@
-"""klsa-index list, info, verify, rollback, delete, alias, backup, restore."""
+"""klsa-index list, info, verify, rollback, delete-index, alias, backup, restore."""
 
 from __future__ import annotations
 
@@ -46,25 +46,25 @@ if TYPE_CHECKING:
 @klsa_index.command()
 @click.argument("name", required=False)
 @click.argument("index", required=False)
-@click.option("--remove", is_flag=True, help="Remove the alias NAME; keep its index")
+@click.option("--delete", is_flag=True, help="Delete the alias NAME; keep its index")
 @home_option
 @json_option
-def alias(name: str | None, index: str | None, remove: bool, home: Path, as_json: bool) -> None:
+def alias(name: str | None, index: str | None, delete: bool, home: Path, as_json: bool) -> None:
     """Set the alias NAME to INDEX, or list all aliases.
 
     The change is atomic: requests for NAME use either the old or the new index.
     """
-    from klsa_search.storage.catalog import aliases_in, remove_alias, set_alias
+    from klsa_search.storage.catalog import aliases_in, delete_alias, set_alias
 
-    if remove != (name is not None and index is None):
-        raise click.UsageError("give NAME and INDEX, or NAME and --remove, or no arguments")
+    if delete != (name is not None and index is None):
+        raise click.UsageError("give NAME and INDEX, or NAME and --delete, or no arguments")
     if name is not None and index is not None:
         set_alias(home, name, index)
     elif name is not None:
-        remove_alias(home, name)
+        delete_alias(home, name)
     aliases = aliases_in(home)
     if name is not None and not as_json:
-        echo(f"{name} -> {index}" if index else f"removed alias {name}")
+        echo(f"{name} -> {index}" if index else f"deleted alias {name}")
         return
     listed = [{"name": alias, "index": target} for alias, target in aliases.items()]
     rows = list(aliases.items())
@@ -186,7 +186,7 @@ def rollback(path: Path, to: str | None, writes: int | None) -> None:
     generation is kept too, until the next build. This also repairs a damaged CURRENT file.
 
     With --writes the generation stays and the last batches of writes are undone. A batch is one
-    call of klsa-index add or remove, and at most 1,000 documents.
+    call of klsa-index add or delete, and at most 1,000 documents.
     """
     from klsa_search.storage.maintenance import rollback as roll_back
     from klsa_search.storage.maintenance import undo_writes
@@ -210,19 +210,19 @@ def rollback(path: Path, to: str | None, writes: int | None) -> None:
 @klsa_index.command()
 @index_argument
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation")
-def delete(path: Path, yes: bool) -> None:
+def delete_index(path: Path, yes: bool) -> None:
     """Delete an index.
 
     Files in its folder that do not belong to the index are kept, and listed. If the index is a
     symbolic link, only the link is deleted.
     """
     from klsa_search.storage.directories import is_index
-    from klsa_search.storage.maintenance import delete_index
+    from klsa_search.storage.maintenance import delete_index as delete_files
 
     # Not whether it can be read: a damaged index can be deleted too.
     if not yes and is_index(path):
         click.confirm(printable(f"Permanently delete {path}?"), abort=True)
-    kept = delete_index(path)
+    kept = delete_files(path)
     echo(f"deleted {path}")
     if kept:
         echo(f"kept files that do not belong to the index: {', '.join(map(str, kept))}", err=True)

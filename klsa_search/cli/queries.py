@@ -112,7 +112,7 @@ def settings(path: Path, reset: bool, as_json: bool, **options: Any) -> None:
 @index_argument
 @click.argument("file", required=False, type=FILE)
 @click.option("--add", is_flag=True, help="Keep the present synonyms, and add those of FILE")
-@click.option("--clear", is_flag=True, help="Remove all synonyms")
+@click.option("--clear", is_flag=True, help="Delete all synonyms")
 @json_option
 def synonyms(path: Path, file: Path | None, add: bool, clear: bool, as_json: bool) -> None:
     """Set the synonyms of an index from FILE, or list them.
@@ -152,7 +152,7 @@ def synonyms(path: Path, file: Path | None, add: bool, clear: bool, as_json: boo
 @klsa_index.command()
 @index_argument
 @click.argument("file", required=False, type=FILE)
-@click.option("--clear", is_flag=True, help="Remove all rules")
+@click.option("--clear", is_flag=True, help="Delete all rules")
 @json_option
 def rules(path: Path, file: Path | None, clear: bool, as_json: bool) -> None:
     """Set the rules of an index from FILE, or list them.

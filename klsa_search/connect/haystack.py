@@ -216,7 +216,7 @@ class KlsaDocumentStore:
             return []
         allowed = passing(index, filters) & index.arrays.live_docs()
         doc_ids = index.arrays.doc_ids_at(index.arrays.in_order(allowed))
-        return [_haystack_document(document) for document in index.documents(doc_ids)]
+        return [_haystack_document(document) for document in index.documents_at(doc_ids)]
 
     def write_documents(
         self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE
@@ -323,7 +323,7 @@ class KlsaRetriever:
             )
             return {"documents": list(map(_passage, hits))}
         doc_ids, scores = index.rank(query, k, mask=mask, **self.parameters)
-        documents = index.documents(doc_ids.tolist())
+        documents = index.documents_at(doc_ids.tolist())
         return {
             "documents": [
                 replace(_haystack_document(document), score=float(score))

@@ -112,7 +112,7 @@ class KlsaTexts(pt.Transformer):
         """Add one column per field; None if a document does not have it."""
         pt.validate.columns(inp, includes=["docno"])
         snapshot = self.index.snapshot()
-        documents = snapshot.documents(snapshot.doc_ids(inp["docno"]))
+        documents = snapshot.documents_at(snapshot.doc_ids(inp["docno"]))
         columns = {
             field: [
                 getattr(document, field)

@@ -117,7 +117,7 @@ def cluster(
         if len(members):
             order = placed[members[np.argsort(-nearness[members], kind="stable")]]
             central = arrays.doc_ids_at(order)
-            shown = index.documents(central[:titles])
+            shown = index.documents_at(central[:titles])
             clusters.append(
                 Cluster(
                     words=named[number],

@@ -185,7 +185,7 @@ def _group(
 ) -> DuplicateGroup:
     members = sorted(members, key=lambda member: int(ordinals[member[0]]))
     rows = np.array([row for row, _ in members])
-    documents = index.documents(index.arrays.doc_ids_at(rows))
+    documents = index.documents_at(index.arrays.doc_ids_at(rows))
     return DuplicateGroup(
         documents=tuple(
             Duplicate(id=document.id, title=title_of(index, document), similarity=similarity)

@@ -168,7 +168,7 @@ PICTURES: Final[Mapping[str, Callable[[Index, Path], None]]] = MappingProxyType(
 
 def _short_titles(index: Index, drawn: DocumentMap) -> list[str]:
     """Return the title of each document on a map, or its ID if it has none."""
-    documents = index.documents(drawn.doc_ids.tolist())
+    documents = index.documents_at(drawn.doc_ids.tolist())
     return [
         shorten(document.title or document.id, _LETTERS, placeholder="…") for document in documents
     ]

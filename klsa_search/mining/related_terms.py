@@ -39,7 +39,7 @@ def words_of(index: Index, terms: Iterable[int]) -> list[str]:
     numbers, arrays = [int(term) for term in terms], index.arrays
 
     def documents_at(rows: Iterable[int]) -> list[Document]:
-        return index.documents(arrays.doc_ids_at(np.fromiter(rows, np.int64)))
+        return index.documents_at(arrays.doc_ids_at(np.fromiter(rows, np.int64)))
 
     forms = map(written_forms, sources_of(arrays, index.analyzer, documents_at, numbers))
     names = arrays.vocabulary.terms
@@ -89,7 +89,7 @@ def strongest_terms(
     weights = np.array([_score(index, term, int(row[0])) for term in counts.indices.tolist()])
     names = [snapshot.vocabulary.terms[term] for term in counts.indices.tolist()]
     order = sorted(range(len(names)), key=lambda at: (-weights[at], names[at]))[:k]
-    (document,) = index.documents(doc_ids)
+    (document,) = index.documents_at(doc_ids)
     text = "\n".join(searched_texts(document, index.settings.searched_fields))
     written = writings_of(index.analyzer, text, {names[at] for at in order})
     return tuple(

@@ -167,7 +167,7 @@ class Index:
         self.close()
 
     document = delegated("_reader", Reader.document)
-    documents = delegated("_reader", Reader.documents)
+    documents_at = delegated("_reader", Reader.documents_at)
     ids = delegated("_reader", Reader.ids)
     doc_ids = delegated("_reader", Reader.doc_ids)
     live_doc_ids = delegated("_reader", Reader.live_doc_ids)

@@ -33,7 +33,7 @@ from klsa_search.service.catalog_entries import (
     reason_not_opened,
 )
 from klsa_search.service.changes import Changes
-from klsa_search.storage.catalog import aliases_in, remove_alias, set_alias
+from klsa_search.storage.catalog import aliases_in, delete_alias, set_alias
 from klsa_search.storage.checksums import ChecksumCheck
 from klsa_search.storage.maintenance import indexes_in
 
@@ -238,9 +238,9 @@ class Catalog:
         set_alias(self.home, name, index)
         self._changes.announce(None)
 
-    def remove_alias(self, name: str) -> None:
-        """Remove an alias: see `klsa_search.storage.catalog.remove_alias`."""
-        remove_alias(self.home, name)
+    def delete_alias(self, name: str) -> None:
+        """Delete an alias: see `klsa_search.storage.catalog.delete_alias`."""
+        delete_alias(self.home, name)
         self._changes.announce(None)
 
     @property

@@ -339,7 +339,7 @@ def restricted_by_token(index: Index, filter_: FilterLike) -> Index:
 def _read_only() -> WritingRefused:
     return WritingRefused(
         "the service is read-only; start klsa-serve without --read-only, or change the index on "
-        "its machine (klsa-index add, remove, refit); if it follows another service, write to that"
+        "its machine (klsa-index add, delete, refit); if it follows another service, write to that"
     )
 
 

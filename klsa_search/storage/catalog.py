@@ -281,8 +281,8 @@ def set_alias(home: Path, name: str, target: str) -> None:
         catalog.insert("aliases", [(name, target)])
 
 
-def remove_alias(home: Path, name: str) -> None:
-    """Remove an alias, not its index. Raise IndexNotFound, IndexBusy or StoreError."""
+def delete_alias(home: Path, name: str) -> None:
+    """Delete an alias, not its index. Raise IndexNotFound, IndexBusy or StoreError."""
     index_path(home, name)
     if name not in aliases_in(home):
         raise IndexNotFound(

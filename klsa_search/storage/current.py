@@ -139,7 +139,7 @@ def repair_step(path: Path) -> str:
 def last_resort(path: Path) -> str:
     """Return the next step for an index that cannot be repaired, for the end of a message."""
     path = index_with(path)
-    export = f"`klsa-index export {path.name} FILE --home {path.parent}`"
+    export = f"`klsa-index dump {path.name} FILE --home {path.parent}`"
     return f"restore a backup, or save all readable documents with {export}"
 
 
@@ -157,7 +157,7 @@ def _missing(path: Path) -> str:
     """Return the message that there is no index, with the next step."""
     if target := alias_at(path):
         return f"`{path}` is an alias of `{target}`; name that index"
-    again = f"`klsa-index delete {path.name} --home {path.parent}`"
+    again = f"`klsa-index delete-index {path.name} --home {path.parent}`"
     if os.path.lexists(path / DELETED):
         return f"a deletion of `{path}` was interrupted; finish it with {again}"
     if _has_generation(path):

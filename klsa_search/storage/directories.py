@@ -83,8 +83,8 @@ def refuse_foreign(path: Path) -> None:
     if target is not None:
         raise StoreError(
             f"`{path}` is an alias of `{target}`, so it was not changed; name that "
-            "index, choose another name, or remove the alias (klsa-index alias "
-            f"--remove {path.name})"
+            "index, choose another name, or delete the alias (klsa-index alias "
+            f"--delete {path.name})"
         )
     if not os.path.lexists(path) or is_index(path):
         return

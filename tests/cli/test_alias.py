@@ -16,7 +16,7 @@ def test_an_alias_is_made_searched_moved_listed_and_removed(shell, built):
     assert shell("klsa-search", "live", "tyre", "--json").json["index"] == "other"
     assert shell("klsa-index", "alias", "--json").json == [{"name": "live", "index": "other"}]
     assert "live" in shell("klsa-index", "alias").out
-    assert shell("klsa-index", "alias", "live", "--remove").out == "removed alias live\n"
+    assert shell("klsa-index", "alias", "live", "--delete").out == "deleted alias live\n"
     assert "no aliases" in shell("klsa-index", "alias").out
     assert shell("klsa-search", "live", "tyre").code == 1
 
@@ -26,14 +26,14 @@ def test_invalid_aliases_are_refused(shell, built, cars):
     for command in (
         ("build", cars, "--name", "live"),
         ("info", "live"),
-        ("delete", "live", "--yes"),
+        ("delete-index", "live", "--yes"),
         ("alias", "cars", "other"),
         ("alias", "more", "live"),
         ("alias", "more", "nothing"),
-        ("alias", "nothing", "--remove"),
+        ("alias", "nothing", "--delete"),
     ):
         done = shell("klsa-index", *command)
         assert done.code in (1, 2), done
         assert "alias" in done.err or "nothing" in done.err
-    for command in (("live",), ("live", "cars", "--remove"), ("--remove",)):
+    for command in (("live",), ("live", "cars", "--delete"), ("--delete",)):
         assert shell("klsa-index", "alias", *command).code == 2

@@ -1,4 +1,4 @@
-"""klsa-index export, backup and restore, and info about later writes."""
+"""klsa-index dump, backup and restore, and info about later writes."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,7 @@ from klsa_search.storage.log_writer import LogWriter
 def ids(shell, built):
     """Ids of an index that was written to after its build: one document gone, one new."""
     found = [
-        json.loads(line)["id"] for line in shell("klsa-index", "export", "cars").out.splitlines()
+        json.loads(line)["id"] for line in shell("klsa-index", "dump", "cars").out.splitlines()
     ]
     with LogWriter(current_generation(Path("index/cars"))) as writer:
         writer.append([Document(id="new", title="New", text="brakes")], [found[0]])
@@ -28,12 +28,12 @@ def exported(text):
 
 
 def test_an_export_has_what_lives(shell, ids):
-    assert exported(shell("klsa-index", "export", "cars").out) == ids
-    done = shell("klsa-index", "export", "cars", "out.jsonl")
+    assert exported(shell("klsa-index", "dump", "cars").out) == ids
+    done = shell("klsa-index", "dump", "cars", "out.jsonl")
     assert (done.code, done.out) == (0, f"cars: {len(ids)} documents in out.jsonl\n")
     assert exported(Path("out.jsonl").read_text()) == ids
     assert shell("klsa-index", "build", "out.jsonl", "--name", "again").code == 0
-    assert shell("klsa-index", "export", "again").out == Path("out.jsonl").read_text()
+    assert shell("klsa-index", "dump", "again").out == Path("out.jsonl").read_text()
 
 
 def test_a_backup_comes_back(shell, ids):
@@ -42,11 +42,11 @@ def test_a_backup_comes_back(shell, ids):
     assert done.out.endswith("files copied to kept, checksums verified\n")
     assert shell("klsa-index", "backup", "cars", "kept").code == 1
     assert "already exists" in shell("klsa-index", "restore", "kept", "--name", "cars").err
-    assert shell("klsa-index", "delete", "cars", "--yes").code == 0
+    assert shell("klsa-index", "delete-index", "cars", "--yes").code == 0
     assert "no backup at `lost`" in shell("klsa-index", "restore", "lost", "--name", "cars").err
     assert shell("klsa-index", "restore", "kept", "--name", "cars").code == 0
     assert shell("klsa-index", "verify", "cars").code == 0
-    assert exported(shell("klsa-index", "export", "cars").out) == ids
+    assert exported(shell("klsa-index", "dump", "cars").out) == ids
 
 
 def test_info_counts_the_writes(shell, ids):
@@ -65,7 +65,7 @@ def test_info_counts_the_writes(shell, ids):
 def test_a_damaged_index_is_exported_as_far_as_it_can_be_read(shell, ids):
     Path("index/cars/000001/manifest.json").write_text("{")
     Path("index/cars/CURRENT").write_text("?")
-    done = shell("klsa-index", "export", "cars", "out.jsonl")
+    done = shell("klsa-index", "dump", "cars", "out.jsonl")
     assert done.code == 1
     assert "out.jsonl has 4 documents, but" in done.err
     assert exported(Path("out.jsonl").read_text()) == ids
@@ -81,11 +81,11 @@ def test_all_indexes_are_backed_up_and_restored(shell, ids):
     assert "number" in listed
     assert "cars" in listed
     assert shell("klsa-index", "restore", "kept", "--all", "--home", "other").code == 0
-    assert exported(shell("klsa-index", "export", "cars", "--home", "other").out) == ids
+    assert exported(shell("klsa-index", "dump", "cars", "--home", "other").out) == ids
     assert "live" in shell("klsa-index", "alias", "--home", "other").out
     one = shell("klsa-index", "restore", "kept", "--name", "copy", "--index", "cars")
     assert one.out == "copy: restored from backup 1 in kept, checksums verified\n"
-    assert exported(shell("klsa-index", "export", "copy").out) == ids
+    assert exported(shell("klsa-index", "dump", "copy").out) == ids
     again = shell("klsa-index", "restore", "kept", "--name", "copy", "--index", "cars")
     assert "`index/copy` exists with other content" in again.err
 

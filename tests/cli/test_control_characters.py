@@ -47,8 +47,8 @@ COMMANDS = [
     "klsa-index cluster cars -k 2",
     "klsa-index related cars coolant",
     "klsa-index related cars nothingALL",
-    "klsa-index remove cars nothingALL",
-    "klsa-index export cars fileALL",
+    "klsa-index delete cars nothingALL",
+    "klsa-index dump cars fileALL",
     "klsa-index build nothingALL --name other",
     "klsa-index build folder --name other --on-error skip",
     "klsa-index add cars folder --on-error skip",
@@ -101,9 +101,9 @@ def test_no_failure_and_no_log_steers_a_terminal(capsys, debug):
 
 def test_export_escapes_on_a_terminal_alone(home, shell, monkeypatch):
     monkeypatch.setenv("KLSA_HOME", str(home))
-    to_a_pipe = shell("klsa-index", "export", "cars").out
+    to_a_pipe = shell("klsa-index", "dump", "cars").out
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    to_a_terminal = shell("klsa-index", "export", "cars").out
+    to_a_terminal = shell("klsa-index", "dump", "cars").out
     assert "\u202e" in to_a_pipe
     assert set(to_a_terminal.replace("\n", "")) & set(STEERING) == set()
     as_it_was = [json.loads(line) for line in to_a_pipe.split("\n")[:-1]]

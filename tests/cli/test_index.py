@@ -127,7 +127,7 @@ def test_list_info_verify_delete(shell, cars, tmp_path):
     assert done.code == 1
     assert "eigenvectors.npy" in done.err
 
-    assert shell("klsa-index", "delete", "cars", "--yes").code == 0
+    assert shell("klsa-index", "delete-index", "cars", "--yes").code == 0
     assert shell("klsa-index", "info", "cars").code == 1
 
 
@@ -295,8 +295,8 @@ def test_a_damaged_index_hides_no_other(shell, cars, tmp_path):
     assert (list(a), list(b)) == (["name", "error"], ["name", "error"])
     assert c["counts"]["documents"] == 4
     for name in ("a", "b"):
-        assert shell("klsa-index", "delete", name, "--yes").code == 0
-    assert shell("klsa-index", "delete", "a").code == 1
+        assert shell("klsa-index", "delete-index", name, "--yes").code == 0
+    assert shell("klsa-index", "delete-index", "a").code == 1
     assert [facts["name"] for facts in shell("klsa-index", "list", "--json").json] == ["c"]
 
 
@@ -304,7 +304,7 @@ def test_a_damaged_index_hides_no_other(shell, cars, tmp_path):
 def test_delete_asks(shell, cars, tmp_path, monkeypatch, answer, code, left):
     shell("klsa-index", "build", cars, "--name", "cars")
     monkeypatch.setattr("click.termui.visible_prompt_func", lambda _: answer.strip())
-    assert shell("klsa-index", "delete", "cars").code == code
+    assert shell("klsa-index", "delete-index", "cars").code == code
     assert (tmp_path / "index" / "cars").exists() is left
 
 

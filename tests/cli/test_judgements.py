@@ -76,5 +76,5 @@ def test_rankers_are_measured_by_them(shell, judged):
     assert (
         shell("klsa-eval", "judgements", "cars", "--ranker", "klsa", "--ranker", "klsa").code == 2
     )
-    assert shell("klsa-index", "remove", "cars", "tyre").code == 0
+    assert shell("klsa-index", "delete", "cars", "tyre").code == 0
     assert "2 judgements of deleted documents" in shell("klsa-eval", "judgements", "cars").err

@@ -67,7 +67,7 @@ def test_a_write_loads_nothing_to_build_or_judge_with(home, tmp_path):
     file.write_text('{"id": "new", "text": "warm engines run", "year": 1}\n')
     for module, *arguments in (
         ("index", "add", "many", file, "--home", home),
-        ("index", "remove", "many", "new", "--home", home),
+        ("index", "delete", "many", "new", "--home", home),
         ("search", "many", "engines", "--home", home),
     ):
         assert not loaded(module, *arguments) & (TO_SERVE | TO_JUDGE | {"scipy"})

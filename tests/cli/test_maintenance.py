@@ -59,10 +59,10 @@ def test_info_names_the_generations_that_are_kept(shell, cars, tmp_path):
 def test_delete_names_what_stays(shell, cars, tmp_path):
     build(shell, cars)
     (tmp_path / "index" / "cars" / "mine.txt").write_text("mine")
-    done = shell("klsa-index", "delete", "cars", "--yes")
+    done = shell("klsa-index", "delete-index", "cars", "--yes")
     assert (done.code, done.out) == (0, "deleted index/cars\n")
     assert done.err.endswith(": index/cars/mine.txt\n")
-    assert shell("klsa-index", "delete", "cars", "--yes").code == 1
+    assert shell("klsa-index", "delete-index", "cars", "--yes").code == 1
     assert (tmp_path / "index" / "cars" / "mine.txt").read_text() == "mine"
 
 
@@ -73,9 +73,9 @@ def test_delete_asks_whatever_is_damaged_and_finishes_what_was_begun(
     path = tmp_path / "index" / "cars"
     (path / "CURRENT").rename(path / ".CURRENT.klsa-deleted")
     monkeypatch.setattr("click.termui.visible_prompt_func", lambda _: "n")
-    assert shell("klsa-index", "delete", "cars").code == 1
+    assert shell("klsa-index", "delete-index", "cars").code == 1
     monkeypatch.setattr("click.termui.visible_prompt_func", lambda _: "y")
-    assert shell("klsa-index", "delete", "cars").code == 0
+    assert shell("klsa-index", "delete-index", "cars").code == 0
     assert not path.exists()
 
 
@@ -103,6 +103,6 @@ def test_a_name_without_any_file_is_listed_and_deleted(shell, left):
     for name in left:
         (folder / name).touch()
     assert "half is unfinished" in shell("klsa-index", "list").out.replace("\n", " ")
-    done = shell("klsa-index", "delete", "half", "--yes")
+    done = shell("klsa-index", "delete-index", "half", "--yes")
     assert (done.code, done.out) == (0, "deleted index/half\n")
     assert not folder.exists()

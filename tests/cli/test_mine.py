@@ -105,7 +105,7 @@ def test_a_plot_of_drift_needs_writes(built, tmp_path):
     done = built("klsa-index", "plot", "cars", "--what", "drift", "--out", path)
     assert (done.code, done.out) == (2, "")
     assert "`cars` has no writes after its build" in done.err
-    built("klsa-index", "remove", "cars", "heat")
+    built("klsa-index", "delete", "cars", "heat")
     assert built("klsa-index", "plot", "cars", "--what", "drift", "--out", path).code == 0
     assert path.read_bytes().startswith(b"%PDF")
 

@@ -25,10 +25,10 @@ def test_an_index_in_partitions_is_described_searched_and_exported(shell, built,
     assert {hit["id"] for hit in found["hits"]} >= {"heat", "cold"}
     assert shell("klsa-index", "settings", "cars", "--alpha", "0.6").code == 0
     assert shell("klsa-index", "settings", "cars", "--json").json["alpha"] == 0.6
-    assert shell("klsa-index", "export", "cars", "out.jsonl").code == 0
+    assert shell("klsa-index", "dump", "cars", "out.jsonl").code == 0
     lines = (tmp_path / "out.jsonl").read_text().splitlines()
     assert sorted(json.loads(line)["id"] for line in lines) == ["cold", "heat", "road", "tyre"]
-    assert shell("klsa-index", "delete", "cars", "--yes").code == 0
+    assert shell("klsa-index", "delete-index", "cars", "--yes").code == 0
 
 
 def test_a_ranker_without_its_arrays_is_refused(shell, built):

@@ -184,7 +184,7 @@ def test_a_batch_names_the_documents_of_an_index_written_to(search, shell, tmp_p
     (tmp_path / "new.jsonl").write_text('{"id": "zeppelin", "text": "A zeppelin hovers."}\n')
     (tmp_path / "queries.tsv").write_text("q1\twet tyres\nq2\tzeppelin\nq3\tcoolant\n")
     shell("klsa-index", "add", "cars", tmp_path / "new.jsonl")
-    shell("klsa-index", "remove", "cars", "heat")
+    shell("klsa-index", "delete", "cars", "heat")
     search("--batch", "queries.tsv", "--run", "out.trec", "-k", 1)
     rows = [line.split() for line in (tmp_path / "out.trec").read_text().splitlines()]
     alone = [search(text, "--json").json["hits"][0]["id"] for text in ("wet tyres", "zeppelin")]

@@ -18,7 +18,7 @@ def new(tmp_path):
 
 
 def exported(shell):
-    return [json.loads(line) for line in shell("klsa-index", "export", "cars").out.splitlines()]
+    return [json.loads(line) for line in shell("klsa-index", "dump", "cars").out.splitlines()]
 
 
 def by_id(documents):
@@ -71,7 +71,7 @@ def test_a_build_over_an_index_offers_sync(shell, cars, new):
     assert (again.code, "klsa-index sync cars SOURCE" in again.err) == (0, True)
     other = shell("klsa-index", "build", new, "--name", "cars")
     assert (other.code, "`klsa-index sync cars SOURCE`" in other.err) == (1, True)
-    shell("klsa-index", "remove", "cars", "cold")
+    shell("klsa-index", "delete", "cars", "cold")
     written = shell("klsa-index", "build", cars, "--name", "cars")
     assert (written.code, "`klsa-index sync cars SOURCE`" in written.err) == (1, True)
 

@@ -18,7 +18,7 @@ def test_rows_of_a_file_are_added_and_exported(shell, tmp_path):
     assert "2 of 2 documents, dimension 3" in built.out
     assert "vectors (m)" in shell("klsa-index", "info", "a").out
     assert shell("klsa-index", "info", "a", "--json").json["vectors"][0]["dimension"] == 3
-    shell("klsa-index", "export", "a", "out.jsonl")
+    shell("klsa-index", "dump", "a", "out.jsonl")
     shell("klsa-index", "build", "out.jsonl", "--name", "b")
     with open_index("index/a") as one, open_index("index/b") as other:
         assert list(one.live_documents()) == list(other.live_documents())

@@ -1,4 +1,4 @@
-"""klsa-index add, remove, refit and rollback --writes: output and effect."""
+"""klsa-index add, delete, refit and rollback --writes: output and effect."""
 
 import json
 
@@ -18,7 +18,7 @@ def new(tmp_path):
 
 
 def ids(shell):
-    lines = shell("klsa-index", "export", "cars").out.splitlines()
+    lines = shell("klsa-index", "dump", "cars").out.splitlines()
     return [json.loads(line)["id"] for line in lines]
 
 
@@ -27,8 +27,8 @@ def test_documents_come_and_go(shell, built, new):
     assert (done.code, done.out, done.err) == (0, "cars: added 2 documents; 5 in total\n", "")
     assert shell("klsa-search", "cars", "horn", "--ranker", "bm25").out.split()[:2] != []
     assert ids(shell) == ["cold", "tyre", "road", "horn", "heat"]
-    done = shell("klsa-index", "remove", "cars", "cold", "never")
-    assert (done.code, done.out) == (0, "cars: removed 1 document; 4 in total\n")
+    done = shell("klsa-index", "delete", "cars", "cold", "never")
+    assert (done.code, done.out) == (0, "cars: deleted 1 document; 4 in total\n")
     done = shell("klsa-index", "refit", "cars")
     assert (done.code, done.out) == (0, "cars: 4 documents, generation 000002\n")
     assert ids(shell) == ["tyre", "road", "horn", "heat"]
@@ -47,8 +47,8 @@ def test_commands_that_write_print_json(shell, built, new):
         "skipped": {"count": 1, "kinds": {}}, "numbered": [], "notes": [],
         "warnings": {"count": 0, "first": [], "kinds": {}},
     }  # fmt: skip
-    told = shell("klsa-index", "remove", "cars", "horn", "horn", "never", "--json").json
-    assert (told["removed"], told["documents"], told["log_position"]) == (1, 4, 3)
+    told = shell("klsa-index", "delete", "cars", "horn", "horn", "never", "--json").json
+    assert (told["deleted"], told["documents"], told["log_position"]) == (1, 4, 3)
     done = shell("klsa-index", "add", "cars", new, "--on-error", "skip")
     assert "skipped 1 bad record;" in done.err
 
@@ -80,7 +80,7 @@ def test_a_file_may_have_other_forms_than_the_index(shell, tmp_path):
     forms = ["--dates", "month-first", "--decimal", "point", "--html", "text"]
     done = shell("klsa-index", "add", "cars", tmp_path / "us.csv", *forms)
     assert (done.code, done.err) == (0, "")
-    added = json.loads(shell("klsa-index", "export", "cars").out.splitlines()[-1])
+    added = json.loads(shell("klsa-index", "dump", "cars").out.splitlines()[-1])
     assert added["text"] == "pump"
     assert added["metadata"] == {"on": "2026-03-05", "kg": 2500.0}
     done = shell("klsa-index", "refit", "cars", "--dates", "day-first", "--html", "none")
@@ -90,7 +90,7 @@ def test_a_file_may_have_other_forms_than_the_index(shell, tmp_path):
 
 def test_writes_are_undone_by_the_batch(shell, built, new):
     shell("klsa-index", "add", "cars", new)
-    shell("klsa-index", "remove", "cars", "tyre", "road")
+    shell("klsa-index", "delete", "cars", "tyre", "road")
     told = shell("klsa-index", "info", "cars").out
     assert "rollback --writes 1  0 written, 2 deleted at 2" in told
     assert "rollback --writes 2  2 written, 0 deleted at 2" in told

@@ -131,12 +131,12 @@ def first_of(line):
 def test_the_new_generation_is_whole(path):
     with closing(open_index(path)) as index:
         ids, drift, fields = index.ids(), index.drift, dict(index.type_mismatches)
-        held, spaces = index.documents(index.doc_ids(ids)), index.vector_spaces
+        held, spaces = index.documents_at(index.doc_ids(ids)), index.vector_spaces
         passages = index.passage_count
     with closing(compact(path)) as index:
         assert index.generation == "000002"
         assert index.ids() == ids
-        assert index.documents(index.doc_ids(ids)) == held
+        assert index.documents_at(index.doc_ids(ids)) == held
         assert index.last_write.seq == 0
         assert (index.segments, index.max_doc) == (1, len(ids))
         assert index.passage_count == passages

@@ -56,7 +56,7 @@ def test_writes_are_carried_over(index, anew):
     assert again.ids() == other.ids()
     assert index.refresh()
     assert index.ids() == again.ids()
-    assert [again.document(id_) for id_ in again.ids()] == other.documents(
+    assert [again.document(id_) for id_ in again.ids()] == other.documents_at(
         other.doc_ids(other.ids())
     )
     again.close()

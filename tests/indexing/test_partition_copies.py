@@ -175,7 +175,7 @@ def test_terms_that_are_not_those_of_the_partitions_are_damage(path: Path) -> No
 def test_a_changed_manifest_of_a_partition_needs_a_backup(index: Index, path: Path) -> None:
     file = current_generation(path / "000001-1") / "manifest.json"
     file.write_bytes(file.read_bytes().replace(b"documents", b"docoments", 1))
-    with pytest.raises(IndexDamaged, match=f"klsa-index export parts FILE --home {path.parent}`"):
+    with pytest.raises(IndexDamaged, match=f"klsa-index dump parts FILE --home {path.parent}`"):
         repair(path)
 
 

@@ -45,7 +45,7 @@ def path(written, tmp_path):
 
 def documents_of(path):
     index = open_index(path)
-    held = index.documents(index.doc_ids(index.ids()))
+    held = index.documents_at(index.doc_ids(index.ids()))
     index.close()
     return held
 

@@ -45,7 +45,7 @@ def path(written, tmp_path):
 
 def content(path):
     with closing(open_index(path)) as index:
-        return index.documents(index.doc_ids(index.ids()))
+        return index.documents_at(index.doc_ids(index.ids()))
 
 
 def changed(file):
@@ -105,7 +105,7 @@ def replaced(file, before, after):
 )
 def test_nothing_is_built_by_a_damaged_manifest(path, before, after):
     replaced(path / "000001" / "manifest.json", before, after)
-    with pytest.raises(IndexDamaged, match=r"manifest.json` is damaged.*klsa-index export"):
+    with pytest.raises(IndexDamaged, match=r"manifest.json` is damaged.*klsa-index dump"):
         repair(path)
     with pytest.raises(IndexDamaged, match="some documents could not be read"):
         export([path / "000001"], path.parent / "all.jsonl")
@@ -134,7 +134,7 @@ def test_files_that_cannot_be_repaired_are_named_and_nothing_is_changed(path, na
     changed(path / "000001" / name)
     with pytest.raises(IndexDamaged, match=name.split("-")[0]) as caught:
         repair(path)
-    assert "klsa-index export cars FILE" in caught.value.message
+    assert "klsa-index dump cars FILE" in caught.value.message
     assert "klsa-index build" not in caught.value.message
     assert sorted(each.name for each in path.iterdir() if each.is_dir()) == ["000001"]
 

@@ -53,7 +53,7 @@ def bm25f(index, query, boosts):
             "note": Counter(analyzer.terms(document.metadata["note"])),
             "text": Counter(analyzer.terms(document.text)),
         }
-        for document in index.documents(np.flatnonzero(living).tolist())
+        for document in index.documents_at(np.flatnonzero(living).tolist())
     ]
     for term, times in Counter(analyzer.terms(query)).items():
         number = index.arrays.vocabulary.numbers.get(term)
@@ -110,7 +110,7 @@ def test_more_weight_never_lowers_and_leaves_other_documents_alone(index, query,
     assert (low <= high).all()
     terms = set(index.analyzer.terms(query))
     living = np.flatnonzero(index.arrays.live_docs())
-    for position, document in zip(living, index.documents(living.tolist()), strict=True):
+    for position, document in zip(living, index.documents_at(living.tolist()), strict=True):
         if not terms & set(index.analyzer.terms(document.title)):
             assert low[position] == high[position]
 

@@ -102,7 +102,7 @@ CALLS = (
     lambda index: index.rank_many(["wing"]),
     lambda index: index.scores("wing"),
     lambda index: index.document("w1"),
-    lambda index: index.documents([0]),
+    lambda index: index.documents_at([0]),
     lambda index: index.doc_ids(["w1"]),
     lambda index: index.ids(),
     lambda index: index.arrays,

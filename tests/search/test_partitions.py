@@ -679,7 +679,7 @@ def test_rank_returns_doc_ids_of_all_partitions(one: Index, three: Index, ranker
             (hit.rank, hit.id, hit.score) for hit in hits
         ]
         assert three.doc_ids(three.ids(doc_ids)) == doc_ids.tolist()
-        assert [each.id for each in three.documents(doc_ids)] == three.ids(doc_ids)
+        assert [each.id for each in three.documents_at(doc_ids)] == three.ids(doc_ids)
     expected = [values.tolist() for _, values in one.rank_many(TOPIC_QUERIES, 9, ranker="bm25")]
     found = three.rank_many(TOPIC_QUERIES, 9, threads=2, ranker="bm25")
     assert [values.tolist() for _, values in found] == expected

@@ -47,7 +47,7 @@ def test_its_shell_commands_run(blocks, capsys):
         klsa_index.main(arguments, standalone_mode=False)
     told = capsys.readouterr().out.splitlines()
     assert told[0] == "reports: added 1 document; 3 in total"
-    assert told[1] == "reports: removed 1 document; 2 in total"
+    assert told[1] == "reports: deleted 1 document; 2 in total"
     assert told[-1] == "reports: 3 documents, generation 000002"
 
 

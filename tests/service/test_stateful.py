@@ -188,7 +188,7 @@ def machine_over(built):
             self.aliased = True
 
         @rule()
-        def remove_alias(self):
+        def delete_alias(self):
             self.ask("DELETE", "/aliases/live", 200 if self.aliased else 404)
             self.aliased = False
 

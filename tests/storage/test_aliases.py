@@ -10,7 +10,7 @@ from klsa_search.errors import IndexNotFound, SettingsError, StoreError
 from klsa_search.storage.catalog import (
     aliases_in,
     change_catalog,
-    remove_alias,
+    delete_alias,
     set_alias,
 )
 from klsa_search.storage.catalog_entry import Entry
@@ -49,7 +49,7 @@ def test_an_alias_is_another_name_and_points_to_its_target(home):
     set_alias(home, "live", "two")
     assert (found(home, "live"), aliases_in(home)) == (["two"], {"live": "two"})
     assert list_indexes(home) == ["one", "two"]
-    remove_alias(home, "live")
+    delete_alias(home, "live")
     assert aliases_in(home) == {}
     with pytest.raises(IndexNotFound):
         open_index(home / "live")
@@ -89,14 +89,14 @@ def test_names_that_no_index_can_have(home, name):
         with pytest.raises(SettingsError):
             change()
     with pytest.raises(SettingsError):
-        remove_alias(home, name)
+        delete_alias(home, name)
 
 
 def test_missing_targets_and_aliases_are_errors(home, tmp_path):
     with pytest.raises(IndexNotFound, match="before you set the alias"):
         set_alias(home, "live", "three")
     with pytest.raises(IndexNotFound, match="no alias"):
-        remove_alias(home, "one")
+        delete_alias(home, "one")
     assert aliases_in(tmp_path / "nowhere") == {}
     set_alias(home, "live", "one")
     delete_index(home / "one")

@@ -86,7 +86,7 @@ def test_an_interrupted_deletion_is_named_with_the_command_that_finishes_it(path
     (path / "CURRENT").rename(path / DELETED)
     with pytest.raises(
         IndexNotFound,
-        match=r"a deletion of .* was interrupted; finish it with `klsa-index delete a",
+        match=r"a deletion of .* was interrupted; finish it with `klsa-index delete-index a",
     ):
         read_current(path)
 

@@ -118,7 +118,7 @@ def test_an_interrupted_copy_is_repeated_and_is_not_an_index_before(index, tmp_p
     (killed / "CATALOG-ID").write_text("of another")
     assert indexes_in(tmp_path) == [index]
     assert killed in unfinished_in(tmp_path)
-    with pytest.raises(IndexNotFound, match=r"killed is unfinished: .*klsa-index delete killed"):
+    with pytest.raises(IndexNotFound, match=r"killed is unfinished: .*delete-index killed"):
         current_generation(killed)
     copy_index(index, killed)
     assert everything(killed) == WANTED

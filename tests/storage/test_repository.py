@@ -18,7 +18,7 @@ from klsa_search.errors import (
     StoreError,
 )
 from klsa_search.storage.backup_writer import back_up
-from klsa_search.storage.catalog import aliases_in, remove_alias, set_alias
+from klsa_search.storage.catalog import aliases_in, delete_alias, set_alias
 from klsa_search.storage.current import current_generation
 from klsa_search.storage.documents import DocumentWriter
 from klsa_search.storage.files import exclusive_lock
@@ -417,7 +417,7 @@ def test_a_follower_becomes_equal_again_and_again(home, repository, tmp_path):
     delete_index(home / "boats")
     set_alias(home, "boats", "cars")  # an index becomes an alias
     followed()
-    remove_alias(home, "boats")
+    delete_alias(home, "boats")
     build(home / "boats", Document(id="s", text="sail"))  # and an alias an index
     followed()
 

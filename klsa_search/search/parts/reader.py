@@ -339,7 +339,7 @@ class Reader:
             doc_ids.append(global_doc_ids(number, local).tolist())
         return _merged(numbers, doc_ids)
 
-    def documents(self, doc_ids: Iterable[int]) -> list[Document]:
+    def documents_at(self, doc_ids: Iterable[int]) -> list[Document]:
         """Return documents by doc id, in order, as they were indexed."""
         return self._by_doc_id(doc_ids, reading.documents_at)
 
@@ -364,7 +364,7 @@ class Reader:
         view = self.view()
         doc_ids = view.live_doc_ids()
         for begin in range(0, len(doc_ids), _BATCH):
-            yield from view.documents(doc_ids[begin : begin + _BATCH])
+            yield from view.documents_at(doc_ids[begin : begin + _BATCH])
 
     def hits(
         self,

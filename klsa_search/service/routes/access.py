@@ -186,9 +186,9 @@ async def add(
     return PasswordAnswer(name=body.name, password=await _run(service, request, work))
 
 
-@people_router.delete("/people/{name}", summary="Remove a person")
+@people_router.delete("/people/{name}", summary="Delete a person")
 async def remove(request: Request, name: str, service: Service) -> PeopleAnswer:
-    """Remove a person, whose sessions end, and return the others."""
+    """Delete a person, whose sessions end, and return the others."""
 
     def work(keys: Keys) -> None:
         revoke_key(keys.path, name, is_person=True)

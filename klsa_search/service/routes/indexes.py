@@ -275,10 +275,10 @@ async def put_alias(name: str, body: AliasBody, service: Service) -> AliasAnswer
     return AliasAnswer(name=name, index=body.index)
 
 
-@writing_router.delete("/aliases/{name}", summary="Remove an alias")
+@writing_router.delete("/aliases/{name}", summary="Delete an alias")
 async def delete_alias(name: str, service: Service) -> AliasList:
-    """Remove an alias and list those left; its index is kept."""
-    await _change_aliases(service, lambda catalog: catalog.remove_alias(name))
+    """Delete an alias and list those left; its index is kept."""
+    await _change_aliases(service, lambda catalog: catalog.delete_alias(name))
     return await aliases(service)
 
 

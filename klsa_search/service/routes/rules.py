@@ -79,9 +79,9 @@ async def put_rules(name: str, body: RulesBody, service: Service) -> RulesSet:
     return await _change_rules(service, name, lambda index: index.set_rules(body.rules))
 
 
-@router.delete("/indexes/{name}/rules", summary="Remove all rules")
+@router.delete("/indexes/{name}/rules", summary="Delete all rules")
 async def delete_rules(name: str, service: Service) -> RulesSet:
-    """Remove all rules of an index, if there are any."""
+    """Delete all rules of an index, if there are any."""
     return await _change_rules(service, name, lambda index: index.set_rules([]))
 
 
@@ -191,9 +191,9 @@ async def patch_synonyms(name: str, body: SynonymsBody, service: Service) -> Syn
     return await _change_synonyms(service, name, lambda index: index.add_synonyms(body.synonyms))
 
 
-@router.delete("/indexes/{name}/synonyms", summary="Remove all synonyms")
+@router.delete("/indexes/{name}/synonyms", summary="Delete all synonyms")
 async def delete_synonyms(name: str, service: Service) -> SynonymsSet:
-    """Remove all synonyms of an index, if there are any."""
+    """Delete all synonyms of an index, if there are any."""
     return await _change_synonyms(service, name, lambda index: index.set_synonyms({}))
 
 

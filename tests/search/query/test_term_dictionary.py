@@ -17,7 +17,7 @@ def test_written_forms_survive_that_another_thread_forgets_them(few_words, monke
     def documents_at(positions):
         if interruptions:
             interruptions.pop()()
-        return few_words.documents(positions)
+        return few_words.documents_at(positions)
 
     lexicon = TermDictionary(few_words.arrays, few_words.analyzer, documents_at)
     expected = lexicon.forms([wing, drag], Evidence())
@@ -31,7 +31,7 @@ def test_threads_look_up_forms_while_others_forget_them(few_words, monkeypatch):
     numbers = few_words.arrays.vocabulary.numbers
     wing, drag, flow = (numbers[term] for term in ("wing", "drag", "flow"))
     asked = [[wing], [drag], [flow, wing]]
-    lexicon = TermDictionary(few_words.arrays, few_words.analyzer, few_words.documents)
+    lexicon = TermDictionary(few_words.arrays, few_words.analyzer, few_words.documents_at)
     expected = [lexicon.forms(each, Evidence()) for each in asked]
 
     def again(number):
