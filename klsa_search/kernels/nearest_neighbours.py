@@ -98,7 +98,7 @@ _Step = Callable[[_native.KnnPart, int, int], int]
 
 _CHUNK = 256  # documents per task
 
-_CHUNKS = 128  # tasks between two readings of the parts, at least
+_CHUNKS = 16  # tasks of a thread between two readings of the parts, at least
 
 _READ = 16
 """Documents of other parts that are read for a row, at most: 26 µs of about 400 µs for a row."""
@@ -154,7 +154,10 @@ def nearest_rows_in_parts(
     )
     n, N = sizes[number], sum(sizes)
     columns, values = np.zeros((n, entries), np.int32), np.zeros((n, entries), np.float32)
-    block = _CHUNK * max(_CHUNKS, (N - n) // (_READ * _CHUNK))  # rows between two readings
+    threads = threads or processors()
+    block = _CHUNK * max(
+        _CHUNKS * threads, (N - n) // (_READ * _CHUNK)
+    )  # rows between two readings
     keys = np.empty((min(block, n), params.candidates), np.int64)
 
     def find(part: _native.KnnPart, first: int, rows: slice) -> None:
@@ -172,7 +175,7 @@ def nearest_rows_in_parts(
             yield rows.stop - rows.start
 
     done = 0
-    with ThreadPoolExecutor(threads or processors()) as workers:
+    with ThreadPoolExecutor(threads) as workers:
         for first in range(0, n, block):
             keys[:] = 0
             for step, i in product((find, score), range(len(parts))):

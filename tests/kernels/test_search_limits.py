@@ -30,7 +30,7 @@ def test_parts_change_no_bit(instruction_set, params, monkeypatch):
     whole = truncate_postings(kernel.features, posting_scales(kernel), params.documents_per_feature)
     expected = nearest_rows(kernel, 9, params=params)
     monkeypatch.setattr(nearest_neighbours, "_CHUNK", 16)
-    monkeypatch.setattr(nearest_neighbours, "_CHUNKS", 4)  # so parts are read several times
+    monkeypatch.setattr(nearest_neighbours, "_CHUNKS", 1)  # so parts are read several times
     for edges in ([0, 300], [0, 120, 300], [0, 0, 77, 150, 299, 300]):
         sizes = np.diff(edges)
         opened = [partial(part_of, kernel, whole, *each) for each in pairwise(edges)]
