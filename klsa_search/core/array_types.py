@@ -227,8 +227,17 @@ class SortedTexts(Sequence[str]):
     def __getitem__(self, position: int | slice) -> str | list[str]:
         """Return the text at a position."""
         if isinstance(position, slice):
-            return [self[index] for index in range(*position.indices(len(self)))]
+            return self.at(np.arange(*position.indices(len(self))))
         return self._encoded(range(len(self))[position]).decode()
+
+    def at(self, positions: npt.NDArray[np.integer[Any]]) -> list[str]:
+        """Return the texts at positions, (n,) from 0. Cost: 0.4 µs each."""
+        begins, ends = self.starts[positions], self.starts[positions + 1] - self._gap
+        content = self.content.data
+        return [
+            str(content[begin:end], "utf-8")
+            for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)
+        ]
 
     def __iter__(self) -> Iterator[str]:
         """Yield all texts in order. Cost: 0.2 µs each, a fifth of that by position."""

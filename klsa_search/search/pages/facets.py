@@ -50,12 +50,14 @@ def facet_of(field: Field, matches: npt.NDArray[np.bool_], limit: int) -> Facet:
     values, counts = np.unique(held_values, return_counts=True)
     first = np.argsort(-counts, kind="stable")[:limit]
     spanned = field.type != "keyword" and len(values) > 0
+    counted = values[first]
+    if field.type == "keyword":
+        names: list[Any] = field.texts.at(counted)
+    else:
+        names = [_to_json(field, value) for value in counted.tolist()]
     return Facet(
         type=field.type,
-        values=tuple(
-            (_to_json(field, value), count)
-            for value, count in zip(values[first].tolist(), counts[first].tolist(), strict=True)
-        ),
+        values=tuple(zip(names, counts[first].tolist(), strict=True)),
         other_count=len(values) - len(first),
         missing=int(np.count_nonzero(matches)) - with_value,
         min=_to_json(field, values[0].item()) if spanned else None,
@@ -71,8 +73,6 @@ def comparable(kind: str, value: float | str) -> float | str:
 
 
 def _to_json(field: Field, value: Any) -> Any:
-    if field.type == "keyword":
-        return field.texts[value]
     if field.type == "number":
         return int(value) if value.is_integer() else value
     try:
