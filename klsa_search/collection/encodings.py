@@ -92,7 +92,7 @@ class _Detection(NamedTuple):
     """The codec of a text, as of `detect_encoding`, and others that a short text may have."""
 
     codec: str | None
-    others: tuple[str, ...] = ()
+    alternatives: tuple[str, ...] = ()
 
 
 def _detection(text: Iterable[bytes]) -> _Detection:

@@ -173,9 +173,9 @@ class Intake:
         if any(value_at(record, name) for record in first for name in columns.text):
             return columns
         left = [name for name in names if name not in columns.text]
-        others = replace(columns, text=()).completed(left, "")
-        others = others if others.text else with_prose(others, left, first)
-        return others if others.text else columns
+        further = replace(columns, text=()).completed(left, "")
+        further = further if further.text else with_prose(further, left, first)
+        return further if further.text else columns
 
     def documents(
         self,
