@@ -45,7 +45,7 @@ def answers(world):
         params = klsa_params(world, SearchSettings.checked(WAYS[way]))
         randomness = np.random.default_rng(7)
         answered = []
-        for k, length in ((1, 3), (1, 300), (300, 1), (300, 20), (900, 3), (900, 300)):
+        for k, length in product((1, 300, 900), (1, 3, 20, 300)):
             terms = randomness.integers(-1, len(world.vocabulary), length).tolist()
             share = randomness.random(len(world))
             for mask in (None, *(Mask(share < most) for most in (0.005, 0.1, 0.7))):
