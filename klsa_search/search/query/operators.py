@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
+from difflib import get_close_matches
 from itertools import accumulate, groupby, pairwise
 from typing import Final
 
@@ -18,6 +19,7 @@ from klsa_search.search.query.syntax import (
     BooleanQuery,
     Clause,
     in_capitals,
+    name_of,
     parse,
     parse_boolean,
     stray_signs,
@@ -51,14 +53,22 @@ out if they exclude.
 """
 
 
+_NEAR: Final = 0.8
+"""Least similarity of a name to that of a field: `titel` has it to `title`, `file` has not."""
+
+
 class OperatorReader:
     """Divides queries to one snapshot into clauses and decides which operators count; thread-safe.
 
     fields  names that a clause may begin with
+    others  names of other fields
     """
 
-    def __init__(self, pieces: Pieces, fields: Collection[str]) -> None:
+    def __init__(
+        self, pieces: Pieces, fields: Collection[str], others: Collection[str] = ()
+    ) -> None:
         self._pieces, self._fields = pieces, fields
+        self._names = sorted({name.casefold() for name in (*fields, *others)})
 
     def read(
         self,
@@ -80,7 +90,7 @@ class OperatorReader:
             relaxed |= dict.fromkeys(stray, "not_an_operator")
         has_signs = traits_of(self._pieces.of(query)) & SIGNS
         clauses, reason = self.clauses(query, settings.operators) if has_signs else ([], None)
-        relaxed |= _stray_operators(query, clauses)
+        relaxed |= _stray_operators(query, clauses) | self._stray_names(clauses)
         if boolean is not None:
             relaxed |= dict.fromkeys(boolean.stray, "not_an_operator")
             return boolean, []
@@ -165,6 +175,20 @@ class OperatorReader:
         size = sum(map(self._size, operands))
         short = size <= SHORT * (len(boolean.operators) + 1) and len(operands) <= MAX_OPERANDS
         return None if short and _is_one_line(query) else "plain_text"
+
+    def _stray_names(self, clauses: Sequence[Clause]) -> dict[str, Relaxed]:
+        """Return the words of a short query that may be meant as in a field, but are not.
+
+        What precedes their colon is a field whose words are not searched, or nearly a field.
+        """
+        if len(clauses) > LONG:
+            return {}
+        names = ((clause, name_of(clause).casefold()) for clause in clauses)
+        return {
+            clause.written: "not_an_operator"
+            for clause, name in names
+            if name and get_close_matches(name, self._names, 1, _NEAR)
+        }
 
     def _with_suffixes(
         self, clauses: list[Clause], evidence: Evidence, relaxed: dict[str, Relaxed]

@@ -150,6 +150,16 @@ def stray_signs(clauses: Collection[Clause]) -> list[str]:
     ]
 
 
+def name_of(clause: Clause) -> str:
+    """Return what precedes the colon of a plain word; "" if nothing does.
+
+    >>> [name_of(clause) for clause in parse("titel:wing std::sort a: title:x", {"title"})]
+    ['titel', '', '', '']
+    """
+    match = None if clause.has_sign else _NAME.match(clause.shown)
+    return match[1] if match else ""
+
+
 def _beginning(word: str) -> str:
     """Return what precedes the star of a prefix; "" if it is none."""
     bare = word.rstrip(_BEHIND).lstrip(_BEFORE)

@@ -117,7 +117,9 @@ class State:
         columns = {name: fields[name] for name in declared if name in fields}
         keywords = {name: column for name, column in columns.items() if column.type == "keyword"}
         analyzer, documents_at = self.info.analyzer, self.documents.at
-        return QueryParser(self.snapshot, analyzer, keywords, documents_at, self.synonyms)
+        return QueryParser(
+            self.snapshot, analyzer, keywords, documents_at, self.synonyms, fields.keys()
+        )
 
     @lazy_property
     def parameters(self) -> Parameters:
