@@ -96,9 +96,10 @@ Order = Callable[[int], TopDocs]
 """Returns the first documents of an order, at most so many, and how many it has."""
 
 
-def by_score(rank: Rank, mask: Mask | None, page: int) -> Order:
+def by_score(rank: Rank, mask: Mask | None, page: int, best: TopDocs | None = None) -> Order:
     """Return the documents of a mask, best first; `page` is the number of hits of a page.
 
+    best  those of the first page, if they are ranked already
     Rankings rescore more candidates for larger k, so the first ten of a hundred may differ from the
     ten best, and pages would overlap. So results of a larger k are appended to those of a smaller.
     Cost: a ranking for each doubling of the page.
@@ -106,14 +107,14 @@ def by_score(rank: Rank, mask: Mask | None, page: int) -> Order:
 
     def first(count: int) -> TopDocs:
         size = page
-        best = top = rank(size, mask)
-        while size < count and len(top.doc_ids) == size:
+        last = top = rank(size, mask) if best is None else best
+        while size < count and len(last.doc_ids) == size:
             size *= 2
-            top = rank(size, mask)
-            best = best.joined(top.at(~np.isin(top.doc_ids, best.doc_ids))).at(slice(size))
-        if len(best.doc_ids) > count:
-            best = best.at(slice(count))
-        return best if best is top else best._replace(total=top.total)
+            last = rank(size, mask)
+            top = top.joined(last.at(~np.isin(last.doc_ids, top.doc_ids))).at(slice(size))
+        if len(top.doc_ids) > count:
+            top = top.at(slice(count))
+        return top if top is last else top._replace(total=last.total)
 
     return first
 
@@ -220,6 +221,11 @@ def collect(
         keys = sort_keys(request.sort, fields)
         if is_blank:
             matches = _match_all(len(state.snapshot), mask, least)
+        elif least is None and not keys:
+            best = rank(plan.page, mask, matches=True)
+            assert best.matches is not None, "they were requested"
+            matches = best.matches.allowed
+            order = by_score(rank, mask, plan.page, best._replace(matches=None))
         else:
             matches = _matches(len(state.snapshot), rank, mask, least)
         if keys:
