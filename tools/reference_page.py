@@ -34,11 +34,11 @@ COMMANDS = {
     "klsa-mcp": klsa_mcp,
 }
 TASKS = {
-    "Build": "build sync add delete refit compact split embed rollback dump settings synonyms "
-    "rules plan",
+    "Build": "plan build sync add delete refit compact split embed",
     "Inspect": "info list analyze verify judgements analytics",
     "Explore": "related duplicates cluster plot",
-    "Maintain": "backup restore repair delete-index alias tune",
+    "Maintain": "settings synonyms rules tune dump alias rollback backup restore repair "
+    "delete-index",
 }
 """Commands of klsa-index by what they are for."""
 QUERY_SETTINGS = {*SearchSettings.model_fields, *LanguageSettings.model_fields}
@@ -272,7 +272,7 @@ def settings_page():
     )
     yield (
         "Below, K is the document kernel, D the expansion matrix, z the number of seed documents "
-        "and α the weight of meaning: see [Concepts](../concepts.md)."
+        "and α the weight of related documents and words: see [Concepts](../concepts.md)."
     )
     yield "## Common settings"
     yield of_settings(COMMON)

@@ -114,8 +114,8 @@ class SearchSettings(SettingsGroup):
         0.7,
         ge=0,
         le=1,
-        description="set the maximum weight of meaning (expansion, coverage and latent) in scores; "
-        "0 is BM25",
+        description="set the maximum weight of related documents and words in scores (expansion, "
+        "coverage and latent); 0 is BM25",
     )
     hold_back: float = Field(
         0.7,
@@ -331,8 +331,8 @@ class MatchOptions(BaseModel):
     )
     prefix: PrefixName | None = Field(
         None,
-        description="search for completions of the last word too: last, for a search box that "
-        "searches while the user types",
+        description="complete the last word (last), for a search box that searches while the user "
+        "types",
     )
     snippet_length: int = Field(
         SNIPPET, ge=1, le=LONGEST_SNIPPET, description="limit snippets to this many characters"

@@ -76,7 +76,7 @@ _COPIED: Final = ("epoch_pairs", "eigenvalues", "cut_mean", "cut_terms")
 
 
 def compact(path: str | Path, *, progress: Progress | bool | None = None) -> Index:
-    """Merge what was written to the index at `<home>/<name>` since its build, and open it.
+    """Merge what was written to the index in the folder `path` since its build, and open it.
 
     Deleted documents are removed, and later ones are read from the files of the new generation like
     those of the build, so opening, memory and disk are as after a build. Statistics stay those of

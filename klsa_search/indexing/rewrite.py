@@ -95,7 +95,7 @@ def refit(
     memory: int | str | None = None,
     **changes: Unpack[IndexSettings],
 ) -> Index:
-    """Rebuild the index at `<home>/<name>` from its documents, with its settings, and open it.
+    """Rebuild the index in the folder `path` from its documents, with its settings, and open it.
 
     embedders  compute the vectors that documents lack, by space: see `embed`
     changes    settings to change
@@ -124,7 +124,7 @@ def split(
     memory: int | str | None = None,
     **changes: Unpack[IndexSettings],
 ) -> Index:
-    """Divide the index at `<home>/<name>` into partitions, and open it.
+    """Divide the index in the folder `path` into partitions, and open it.
 
     partitions  their number; 1 makes an index without partitions
     workers     build this many partitions at the same time, by default one for each processor;
@@ -174,7 +174,7 @@ def embed(
     progress: Progress | bool | None = None,
     memory: int | str | None = None,
 ) -> Embedded:
-    """Compute the vectors that documents of the index at `<home>/<name>` lack, and rebuild it.
+    """Compute the vectors that documents of the index in the folder `path` lack, and rebuild it.
 
     space     name of the vectors, such as `minilm`
     embedder  as for `klsa_search.embedding.open_embedder`; the index records its fingerprint
@@ -309,7 +309,7 @@ class Repair:
 def repair(
     path: str | Path, *, progress: Progress | bool | None = None, memory: int | str | None = None
 ) -> Repair:
-    """Verify the index at `<home>/<name>` with `verify_deep`, and repair it, including all writes.
+    """Verify the index in the folder `path` by `verify_deep`, and repair it with all its writes.
 
     CURRENT is rewritten if it is damaged. For other damage, a new generation is built from the
     documents and the log of the damaged one, which is kept; writes are blocked meanwhile. Only

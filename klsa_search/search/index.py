@@ -212,8 +212,8 @@ class Index:
         query.
 
         offset    number of hits to skip: k for the second page; pages of the same k do not overlap
-        filter    condition on metadata, as text or JSON (`klsa_search.search.filters`); does not
-                  change scores. With a filter or `sort` a blank query finds every document
+        filter    condition on metadata, as text or JSON (docs/reference/filter-syntax.md); does
+                  not change scores. With a filter or `sort` a blank query finds every document
         sort      metadata fields to sort by, as `field:asc` or `field:desc`, then by score
         facets    metadata fields of which to count the `max_facet_values` most frequent values;
                   those of `disjunctive_facets` as if `filter` had no conditions on them
@@ -224,7 +224,7 @@ class Index:
         snippet_length
                   maximum length of a snippet in characters, at most 10,000
         quality   return how good a match each hit is, and whether any is good: about 20 µs a
-                  hit, and 0.2 s for the first such search (`klsa_search.search.explain.quality`)
+                  hit, and 0.2 s for the first such search (docs/guides/search.md)
         explain   explain the score of each hit: about 0.3 ms a hit
         prefix    "last": the last word is still being typed, so its completions match as well
         group     "document", or "passage" for passages of long documents, each by its own score;
@@ -239,7 +239,7 @@ class Index:
         vector    vector of the query, as `{space: numbers}`: documents near to it score more, and
                   match even without a word of the query. By default the embedder of the index makes
                   it, if it has one; `{}` for none
-        positive, negative  ids of relevant and irrelevant documents (relevance feedback). Without a
+        positive, negative  IDs of relevant and irrelevant documents (relevance feedback). Without a
                   query the ranking depends on them alone. All documents are scored
         QueryError for invalid parameters and unknown fields; DocumentNotFound.
 
@@ -262,6 +262,9 @@ class Index:
         """Return the result of `search` for each query, in order. See `rank_many`.
 
         options  other arguments of `search`, the same for all queries: `SearchOptions`
+
+        >>> [results.total for results in index.search_many(["coolant", "nothing like it"])]
+        [3, 0]
         """
 
         def work(batch: Sequence[str | Query]) -> list[SearchResults]:
@@ -286,6 +289,10 @@ class Index:
         vector  of the query: see `search`
         Only documents with a score above 0 are returned; ties are ordered by doc id. See `scores`.
         EmbedderFailed if the embedder of the index does.
+
+        >>> doc_ids, scores = index.rank("coolant", mask=index.fields["year"].between(2020))
+        >>> index.ids(doc_ids), [document.title for document in index.documents_at(doc_ids)]
+        (['leak', 'heat'], ['Leaks', 'Overheating'])
         """
         ranking = Ranking(checked_integer("k", k), mask, vector, parameters)
         text = checked_argument("query", query, str)
@@ -303,6 +310,9 @@ class Index:
         """Return the result of `rank` for each query, in order, for any number of threads.
 
         By default, and with bm25, threads run in parallel, in code that releases the GIL.
+
+        >>> [index.ids(doc_ids) for doc_ids, _ in index.rank_many(["coolant", "roads"], k=1)]
+        [['leak'], ['tyre']]
         """
         reader = self._reader.view()
         ranking = Ranking(checked_integer("k", k), mask, None, parameters)
@@ -322,6 +332,10 @@ class Index:
                     is off; words that no document contains are ignored
         parameters  `ranker`, `alpha`, `z`, `operators`, ...: `SearchParameters`
         QueryError for a parameter outside its limits; an empty query scores 0 everywhere.
+
+        >>> scores = index.scores("leaking coolant", ranker="bm25")
+        >>> scores.shape, index.doc_ids(["leak"]) == [scores.argmax()]
+        ((6,), True)
         """
         return score_parts(self._reader, checked_argument("query", query, str), parameters)
 
@@ -370,7 +384,7 @@ def open_index(
     embedders: Mapping[str, Embedder | EmbeddingFunction | str] | None = None,
     reranker: Reranker | str | None = None,
 ) -> Index:
-    """Open the current generation of the index at `<home>/<name>`, by its name or an alias.
+    """Open the current generation of an index, by its folder, its name or an alias.
 
     path       a folder; or a name alone, which is looked up in `$KLSA_HOME` or `index` if there is
                no such folder, as `build` writes it there

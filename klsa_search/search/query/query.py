@@ -88,10 +88,10 @@ class _TextAndPage(BaseModel):
 class Query(RankingParameters, QueryOptions, _TextAndPage):
     """A search: a text with all options of `Index.search`, checked once and immutable.
 
-    It belongs to no index: `Index.search`, its snapshots and views, and the clients take it. It can
-    be pickled if `count_tokens` can, and names documents by ID, except in `mask`, which is that of
-    one state of one index. QueryError for an unknown option, a value outside its limits, and
-    options that exclude each other. Cost: 5 µs.
+    It belongs to no index: `Index.search`, its snapshots and views, and the clients take it, and it
+    names documents by ID. Only `mask` is by doc ids, so it is valid for one state of one index. It
+    can be pickled if `count_tokens` can. QueryError for an unknown option, a value outside its
+    limits, and options that exclude each other. Cost: 5 µs.
 
     >>> query = Query("coolant", k=2, filter="year >= 2020", sort=["year:desc"])
     >>> [hit.id for hit in index.search(query).hits]
@@ -130,8 +130,8 @@ class Query(RankingParameters, QueryOptions, _TextAndPage):
             )
         if self.distinct is not None and self.distinct in self.disjunctive_facets:
             raise QueryError(
-                f"disjunctive_facets: the values of {self.distinct!r} are distinct among the hits; "
-                "count it in `facets`",
+                f"disjunctive_facets: {self.distinct!r} cannot be both `distinct` and a "
+                "disjunctive facet; use `facets`",
                 field="disjunctive_facets",
             )
         if not (self.positive or self.negative):
