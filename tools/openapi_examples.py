@@ -195,10 +195,10 @@ REQUESTS = {
     "POST /tenant-tokens": {
         "body": {"filters": {"reports": 'about = "engines"'}, "expires_in": 600},
     },
-    "POST /people": {"body": {"name": "anna", "scopes": ["search", "write"]}},
-    "GET /people": {},
+    "POST /users": {"body": {"name": "anna", "scopes": ["search", "write"]}},
+    "GET /users": {},
     "POST /sign-in": {"body": {"name": "anna", "password": PASSWORD}},
-    "DELETE /people/{name}": {"parameters": {"name": "anna"}},
+    "DELETE /users/{name}": {"parameters": {"name": "anna"}},
     "POST /session": {},
     "GET /session": {},
     "DELETE /session": {},
@@ -223,10 +223,10 @@ REQUESTS = {
 
 WITH_KEY = {
     "POST /tenant-tokens",
-    "POST /people",
-    "GET /people",
+    "POST /users",
+    "GET /users",
     "POST /sign-in",
-    "DELETE /people/{name}",
+    "DELETE /users/{name}",
 }
 """Routes whose requests have an API key."""
 
@@ -314,7 +314,7 @@ def examples():
         home = Path(folder)
         made(home)
         keys = home / "keys.json"
-        key = add_key(keys, "shop", ["search", "people"])
+        key = add_key(keys, "shop", ["search", "users"])
         with (
             service(home) as client,
             service(home, keys=Keys(keys, (), Changes(home))) as keyed,

@@ -1,4 +1,4 @@
-"""klsa-keys: manage the API keys and people of a service."""
+"""klsa-keys: manage the API keys and users of a service."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _file_options(function: F) -> F:
 @click.group(cls=Group)
 @click.version_option(package_name="klsa-search")
 def klsa_keys() -> None:
-    """Create, list and revoke the API keys and people of a service.
+    """Create, list and revoke the API keys and users of a service.
 
     Running services apply each change within a second. A service requires API keys as soon as its
     key file exists. The file stores hashes of the keys, not the keys.
@@ -62,10 +62,10 @@ def klsa_keys() -> None:
     help="Expire the key after this many days  [default: never]",
 )
 @click.option(
-    "--person",
-    "is_person",
+    "--user",
+    "is_user",
     is_flag=True,
-    help="Create a person, who signs in on the search page by name and password",
+    help="Create a user, who signs in on the search page by name and password",
 )
 @_file_options
 def add(
@@ -73,11 +73,11 @@ def add(
     scopes: tuple[str, ...],
     indexes: tuple[str, ...],
     days: int | None,
-    is_person: bool,
+    is_user: bool,
     config: Path | None,
     **options: Any,
 ) -> None:
-    """Create an API key called NAME and print it, or a person and print its password.
+    """Create an API key called NAME and print it, or a user and print its password.
 
     It cannot be shown again.
     """
@@ -91,7 +91,7 @@ def add(
         cast(tuple[Scope, ...], scopes),
         indexes or None,
         lifetime=timedelta(days=days) if days else None,
-        is_person=is_person,
+        is_user=is_user,
     )
     echo(secret)
     if is_first:
@@ -102,7 +102,7 @@ def add(
 @_file_options
 @json_option
 def list_(config: Path | None, as_json: bool, **options: Any) -> None:
-    """List API keys and people, with their scopes, indexes, expiry and last use."""
+    """List API keys and users, with their scopes, indexes, expiry and last use."""
     path = _file(config, options)
     if not path.exists():
         raise SettingsError(
@@ -113,7 +113,7 @@ def list_(config: Path | None, as_json: bool, **options: Any) -> None:
     shown = {"name", "scopes", "indexes", "created", "expires"}
     facts = [
         key.model_dump(mode="json", include=shown)
-        | {"person": key.is_person}
+        | {"user": key.is_user}
         | {"used": None if (used := uses.last(key)) is None else used.isoformat()}
         for key in keys
     ]
@@ -127,7 +127,7 @@ def list_(config: Path | None, as_json: bool, **options: Any) -> None:
 @click.argument("name")
 @_file_options
 def revoke(name: str, config: Path | None, **options: Any) -> None:
-    """Revoke the API key or person called NAME.
+    """Revoke the API key or user called NAME.
 
     The service refuses it within a second, and its sessions too.
     """
@@ -195,7 +195,7 @@ def _row(key: Key, used: datetime | None) -> list[str]:
     until = "never" if key.expires is None else f"{key.expires:%Y-%m-%d %H:%M} UTC"
     return [
         key.name,
-        "person" if key.is_person else "key",
+        "user" if key.is_user else "key",
         ", ".join(key.scopes),
         "all" if key.indexes is None else ", ".join(key.indexes),
         f"{key.created:%Y-%m-%d}",

@@ -87,7 +87,7 @@ ROUTERS: Final = (
     evaluation.writing_router,
     access.router,
     access.open_router,
-    access.people_router,
+    access.users_router,
     access.search_router,
     analytics.tenant_router,
     analytics.router,

@@ -35,7 +35,7 @@ def service_of(request: Request) -> IndexService:
     return service
 
 
-_CHANGING: Final = frozenset(("write", "people"))
+_CHANGING: Final = frozenset(("write", "users"))
 """Scopes of routes that may change something."""
 
 

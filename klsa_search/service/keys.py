@@ -1,10 +1,10 @@
-"""API keys and people: their scopes and indexes, in a file that contains no secret.
+"""API keys and users: their scopes and indexes, in a file that contains no secret.
 
 A key has 256 random bits and is printed once. The file has its SHA-256: that many keys cannot be
 tried, so a slow hash (scrypt) would delay every request and add no security. The first characters
 of a key are its ID, and reveal nothing of the rest.
 
-A person is a key without a token: it has a password, which only begins a session, so its hash is
+A user is a key without a token: it has a password, which only begins a session, so its hash is
 slow. The service chooses the first one, so it cannot be guessed; browsers remember it.
 """
 
@@ -84,7 +84,7 @@ def _scrypt(password: str, salt: bytes) -> bytes:
     )
 
 
-Scope = Literal["search", "write", "metrics", "people"]
+Scope = Literal["search", "write", "metrics", "users"]
 
 NAME: Final = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 """Pattern of the names of keys, which appear in logs."""
@@ -96,10 +96,10 @@ _USE_SECONDS: Final = 60.0
 
 
 class Key(BaseModel):
-    """One key or person as stored; `indexes` None means all.
+    """One key or user as stored; `indexes` None means all.
 
-    sha256    of the key; None for a person
-    password  hash of that of a person; None for a key
+    sha256    of the key; None for a user
+    password  hash of that of a user; None for a key
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -114,8 +114,8 @@ class Key(BaseModel):
     expires: AwareDatetime | None = None
 
     @property
-    def is_person(self) -> bool:
-        """Whether it is a person, who signs in by name and password."""
+    def is_user(self) -> bool:
+        """Whether it is a user, who signs in by name and password."""
         return self.password is not None
 
     def is_expired(self) -> bool:
@@ -155,25 +155,25 @@ def add_key(
     indexes: Sequence[str] | None = None,
     *,
     lifetime: timedelta | None = None,
-    is_person: bool = False,
+    is_user: bool = False,
 ) -> str:
-    """Create a key and return it, or a person and return its password.
+    """Create a key and return it, or a user and return its password.
 
     It cannot be read again. SettingsError for an invalid name, or one that is taken.
     """
     if not re.fullmatch(NAME, name):
         raise SettingsError(
-            f"name = {name!r} is not a name of a key or person: use 1 to 64 letters, digits, '.', "
+            f"name = {name!r} is not a name of a key or user: use 1 to 64 letters, digits, '.', "
             "'_' or '-', beginning with a letter or digit",
             field="name",
         )
     identity, now = secrets.token_hex(4), datetime.now(UTC).replace(microsecond=0)
-    secret = new_password() if is_person else f"klsa_{identity}_{secrets.token_urlsafe(32)}"
+    secret = new_password() if is_user else f"klsa_{identity}_{secrets.token_urlsafe(32)}"
     key = Key(
         name=name,
         id=identity,
-        sha256=None if is_person else digest_of(secret).hex(),
-        password=hashed(secret) if is_person else None,
+        sha256=None if is_user else digest_of(secret).hex(),
+        password=hashed(secret) if is_user else None,
         scopes=tuple(sorted(set(scopes))),
         indexes=None if indexes is None else tuple(sorted(set(indexes))),
         created=now,
@@ -183,7 +183,7 @@ def add_key(
     def added(keys: list[Key]) -> list[Key]:
         if any(key_.name == name for key_ in keys):
             raise SettingsError(
-                f"`{path}` already has a key or person {name!r}; choose another name, or revoke "
+                f"`{path}` already has a key or user {name!r}; choose another name, or revoke "
                 "that one first (klsa-keys revoke)",
                 field="name",
             )
@@ -193,35 +193,35 @@ def add_key(
     return secret
 
 
-def change_password(path: Path, person: Key, password: str) -> Key:
-    """Replace the password of a person, and return the person with a new ID, which ends sessions.
+def change_password(path: Path, user: Key, password: str) -> Key:
+    """Replace the password of a user, and return the user with a new ID, which ends sessions.
 
-    InvalidApiKey if the person was removed or changed meanwhile. Cost: 0.2 s.
+    InvalidApiKey if the user was removed or changed meanwhile. Cost: 0.2 s.
     """
     update = {"id": secrets.token_hex(4), "password": hashed(password)}
-    changed = person.model_copy(update=update)
+    changed = user.model_copy(update=update)
 
     def replaced(keys: list[Key]) -> list[Key]:
-        if person not in keys:
-            raise InvalidApiKey(f"person {person.name!r} was changed or removed; sign in again")
-        (KeyUses(path).folder / person.id).unlink(missing_ok=True)
-        return [changed if key == person else key for key in keys]
+        if user not in keys:
+            raise InvalidApiKey(f"user {user.name!r} was changed or removed; sign in again")
+        (KeyUses(path).folder / user.id).unlink(missing_ok=True)
+        return [changed if key == user else key for key in keys]
 
     _change(path, replaced)
     return changed
 
 
-def revoke_key(path: Path, name: str, *, is_person: bool | None = None) -> None:
-    """Remove a key or person; SettingsError if there is none of that name.
+def revoke_key(path: Path, name: str, *, is_user: bool | None = None) -> None:
+    """Remove a key or user; SettingsError if there is none of that name.
 
-    is_person  whether it must be a person, or must not be; by default either
+    is_user  whether it must be a user, or must not be; by default either
     """
 
     def without(keys: list[Key]) -> list[Key]:
-        eligible = [key for key in keys if is_person in (None, key.is_person)]
+        eligible = [key for key in keys if is_user in (None, key.is_user)]
         removed = [key for key in eligible if key.name == name]
         if not removed:
-            kind = "person" if is_person else "key"
+            kind = "user" if is_user else "key"
             choices = ", ".join(key.name for key in eligible) or "none"
             raise SettingsError(f"`{path}` has no {kind} {name!r}; it has: {choices}", field="name")
         for key in removed:

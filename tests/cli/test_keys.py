@@ -42,17 +42,17 @@ def test_a_key_is_made_listed_and_revoked(keys, tmp_path):
     assert token.strip()[14:] not in table
     listed = json.loads(keys("list", "--json")[1])
     assert [each["name"] for each in listed] == ["web", "feed"]
-    assert set(listed[0]) == {"name", "person", "scopes", "indexes", "created", "expires", "used"}
+    assert set(listed[0]) == {"name", "user", "scopes", "indexes", "created", "expires", "used"}
     assert keys("revoke", "web")[:2] == (0, "revoked web\n")
     assert [key.name for key in read_keys(tmp_path / "home" / ".keys.json")] == ["feed"]
     assert keys("revoke", "feed")[0] == 0
     assert "has no keys" in keys("list")[1]
 
 
-def test_a_person_is_made_and_listed(keys):
-    code, password, _ = keys("add", "anna", "--person", "--scope", "write")
+def test_a_user_is_made_and_listed(keys):
+    code, password, _ = keys("add", "anna", "--user", "--scope", "write")
     assert (code, len(password.strip())) == (0, 23)
-    assert re.search(r"anna\s+person\s+write", keys("list")[1])
+    assert re.search(r"anna\s+user\s+write", keys("list")[1])
     assert keys("revoke", "anna")[:2] == (0, "revoked anna\n")
 
 

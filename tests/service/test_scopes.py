@@ -29,7 +29,7 @@ BY_NAME = {
     for method in route.methods
     if route.include_in_schema  # not an API of others
 }
-SCOPES = ("search", "write", "metrics", "people")
+SCOPES = ("search", "write", "metrics", "users")
 EXAMPLES = {scopes_of(BY_NAME[str(endpoint)]): endpoint for endpoint in ENDPOINTS}
 """An endpoint for each combination of scopes that a route declares."""
 
@@ -111,7 +111,7 @@ def test_a_key_of_one_index_reaches_no_other_by_any_route(home):
         answer = ask(home, endpoint, "one", index="second")
         assert is_too_narrow(answer) or answer.status_code == 404, (endpoint, answer.text)
         # Which a key of one index never changes.
-        if not endpoint.path.startswith(("/aliases/", "/people/")):
+        if not endpoint.path.startswith(("/aliases/", "/users/")):
             assert not is_too_narrow(ask(home, endpoint, "one")), endpoint
 
 

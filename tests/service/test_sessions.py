@@ -70,7 +70,7 @@ def test_a_key_is_sent_once(client, file):
     assert told == {
         "key": "web",
         "scopes": ["search", "write"],
-        "is_person": False,
+        "is_user": False,
         "signed_in": True,
     }
     answer = call(client, cookie, "DELETE", "/session")
@@ -204,7 +204,7 @@ def test_a_key_that_is_sent_goes_before_the_session_and_that_before_basic(client
 
 def test_without_keys_there_is_nothing_to_sign_in_to(client, home):
     for method in ("GET", "POST"):
-        told = {"key": None, "scopes": ["search", "write"], "is_person": False, "signed_in": False}
+        told = {"key": None, "scopes": ["search", "write"], "is_user": False, "signed_in": False}
         assert client.request(method, "/session", headers=PAGE).json() == told
     assert client.delete("/session", headers=PAGE).status_code == 200
     assert not (home / ".secret").exists()

@@ -64,7 +64,7 @@ class Access:
     key_id      ID of the key, if the request has the key itself: only then it may begin a session
     expires     time at which the key expires
     by_session  whether it has a session in the place of the key
-    is_person   whether the key is a person
+    is_user   whether the key is a user
     filters     of a tenant token, by index or alias: only documents that match them are visible
     """
 
@@ -74,7 +74,7 @@ class Access:
     key_id: str | None = None
     expires: datetime | None = None
     by_session: bool = False
-    is_person: bool = False
+    is_user: bool = False
     filters: Mapping[str, FilterLike] | None = None
 
     @classmethod
@@ -91,7 +91,7 @@ class Access:
         """Return the access of a key."""
         indexes = None if key.indexes is None else frozenset(key.indexes)
         scopes = frozenset(key.scopes)
-        return cls(scopes, indexes, key.name, key.id, key.expires, is_person=key.is_person)
+        return cls(scopes, indexes, key.name, key.id, key.expires, is_user=key.is_user)
 
     @property
     def client(self) -> str | None:
@@ -183,13 +183,13 @@ class Keys:
         """Whether a key is needed."""
         return self._keys is not None
 
-    def person(self, name: str) -> Key | None:
-        """Return the person of a name, or None."""
-        people = (key for key in (self.by_id() or {}).values() if key.is_person)
-        return next((person for person in people if person.name == name), None)
+    def user(self, name: str) -> Key | None:
+        """Return the user of a name, or None."""
+        users = (key for key in (self.by_id() or {}).values() if key.is_user)
+        return next((user for user in users if user.name == name), None)
 
     def by_id(self) -> Mapping[str, Key] | None:
-        """Return the keys and people by ID, or None if no key is needed; SettingsError."""
+        """Return the keys and users by ID, or None if no key is needed; SettingsError."""
         self._check_if_due()
         return self._keys
 
@@ -254,7 +254,7 @@ class Keys:
 
 
 def _log_changes(before: Mapping[str, Key], now: Mapping[str, Key]) -> None:
-    """Log which keys and people were added, replaced and revoked, to the audit log."""
+    """Log which keys and users were added, replaced and revoked, to the audit log."""
     new, old = (
         {key.name: key for id_, key in keys.items() if id_ not in without}
         for keys, without in ((now, before), (before, now))
@@ -263,7 +263,7 @@ def _log_changes(before: Mapping[str, Key], now: Mapping[str, Key]) -> None:
         change = (
             "replaced" if name in old and name in new else "added" if name in new else "revoked"
         )
-        CHANGES.info("%s %s was %s", "person" if key.is_person else "API key", name, change)
+        CHANGES.info("%s %s was %s", "user" if key.is_user else "API key", name, change)
 
 
 def _token(headers: Mapping[str, str]) -> str | None:
@@ -353,10 +353,10 @@ class SignIn:
             )
 
     def check(self, name: str, password: str) -> Key:
-        """Return the person; InvalidApiKey, which does not say what is wrong. Cost: 0.2 s."""
-        person = self._keys.person(name)
-        if not is_password(password, None if person is None else person.password):
-            person = None
-        if person is None or person.is_expired():
+        """Return the user; InvalidApiKey, which does not say what is wrong. Cost: 0.2 s."""
+        user = self._keys.user(name)
+        if not is_password(password, None if user is None else user.password):
+            user = None
+        if user is None or user.is_expired():
             raise InvalidApiKey("wrong name or password; ask the person who added you for another")
-        return person
+        return user

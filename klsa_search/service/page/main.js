@@ -146,7 +146,7 @@ function drawFoot() {
   fill(document.getElementById("foot"),
     session.signed_in ? [
       el("span.quiet", phrase("Signed in as {name}", { name: el("em", session.key) })),
-      session.is_person ? el("button.plain", { type: "button", on: { click: passwordAsked } }, t("Change password")) : null,
+      session.is_user ? el("button.plain", { type: "button", on: { click: passwordAsked } }, t("Change password")) : null,
       el("button.plain", { type: "button", on: { click: leave } }, t("Sign out")),
     ] : null,
     isVisitor() ? null : el("button.plain", { type: "button", id: "tools", "aria-pressed": String(showsTools(state)),

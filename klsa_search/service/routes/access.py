@@ -1,4 +1,4 @@
-"""Endpoints of access: the session of the search page, people, tenant tokens."""
+"""Endpoints of access: the session of the search page, users, tenant tokens."""
 
 from __future__ import annotations
 
@@ -30,28 +30,28 @@ NewPassword = Annotated[
 
 router = router_for(*get_args(Scope))
 open_router = router_for()
-people_router = router_for("people")
+users_router = router_for("users")
 search_router = router_for("search")
 
 
 class SignInBody(RequestModel):
     """The body of POST /sign-in."""
 
-    name: Name = Field(description="name of the person")
+    name: Name = Field(description="name of the user")
     password: str = Field(max_length=200)
     new_password: NewPassword | None = Field(
-        None, description="replaces the password, and ends the other sessions of the person"
+        None, description="replaces the password, and ends the other sessions of the user"
     )
 
 
 class SessionAnswer(Answer):
-    """The API key or person of the request and what it allows."""
+    """The API key or user of the request and what it allows."""
 
     key: str | None = Field(
-        description="name of the API key or person; null if the service has no keys"
+        description="name of the API key or user; null if the service has no keys"
     )
     scopes: list[str] = Field(description="what the request may do")
-    is_person: bool = Field(description="whether this is a person, who signs in with a password")
+    is_user: bool = Field(description="whether this is a user, who signs in with a password")
     signed_in: bool = Field(description="whether DELETE /session signs out")
 
     @classmethod
@@ -60,7 +60,7 @@ class SessionAnswer(Answer):
         return cls(
             key=access.key,
             scopes=sorted(access.scopes),
-            is_person=access.is_person,
+            is_user=access.is_user,
             signed_in=signed_in,
         )
 
@@ -89,7 +89,7 @@ async def sign_in(request: Request, response: Response, service: Service) -> Ses
     "/sign-in", summary="Sign in by name and password", responses=documented(401, 429)
 )
 async def sign_in_by_name(request: Request, response: Response, body: SignInBody) -> SessionAnswer:
-    """Begin a session of a person, as POST /session does for a key.
+    """Begin a session of a user, as POST /session does for a key.
 
     It may also change the password, by `new_password`. For the page only. A name and an address
     have ten attempts, and one more every 30 seconds.
@@ -98,18 +98,18 @@ async def sign_in_by_name(request: Request, response: Response, body: SignInBody
     sessions: Sessions = request.app.state.sessions
     resources: Resources = request.app.state.resources
     if not resources.keys.needed:
-        raise QueryError("cannot sign in: the service has neither API keys nor people")
+        raise QueryError("cannot sign in: the service has neither API keys nor users")
     sessions.refuse_others(request)
     request.state.is_change = True  # for the audit log
     attempts: SignIn = request.app.state.sign_in
     attempts.take(body.name, address_of(request.scope))
-    person = await resources.heavy.run(partial(attempts.check, body.name, body.password))
+    user = await resources.heavy.run(partial(attempts.check, body.name, body.password))
     if body.new_password is not None:
-        work = partial(change_password, resources.keys.path, person, body.new_password)
-        person = await resources.heavy.run(work)
-    access = replace(Access.of_key(person), key_id=None, by_session=True)
+        work = partial(change_password, resources.keys.path, user, body.new_password)
+        user = await resources.heavy.run(work)
+    access = replace(Access.of_key(user), key_id=None, by_session=True)
     request.scope["state"]["access"] = access
-    sessions.begin(request, response, person.id, person.expires)
+    sessions.begin(request, response, user.id, user.expires)
     return SessionAnswer.of(access, signed_in=True)
 
 
@@ -117,29 +117,29 @@ async def sign_in_by_name(request: Request, response: Response, body: SignInBody
 async def sign_out(request: Request, response: Response) -> SessionAnswer:
     """Remove the cookie from the browser. Revoke the key to end its sessions in all browsers."""
     request.app.state.sessions.end(request, response)
-    return SessionAnswer(key=None, scopes=[], is_person=False, signed_in=False)
+    return SessionAnswer(key=None, scopes=[], is_user=False, signed_in=False)
 
 
 T = TypeVar("T")
 
 
-class PersonBody(RequestModel):
-    """The body of POST /people."""
+class UserBody(RequestModel):
+    """The body of POST /users."""
 
     name: Name = Field(description="name to sign in with, which the audit log has")
     scopes: list[Scope] = Field(
         min_length=1,
         max_length=10,
-        description="what the person may do",
+        description="what the user may do",
         examples=[["search", "write"]],
     )
     indexes: list[Name] | None = Field(
-        None, max_length=1000, description="indexes of the person; by default all"
+        None, max_length=1000, description="indexes of the user; by default all"
     )
 
 
-class PersonAnswer(Answer):
-    """A person."""
+class UserAnswer(Answer):
+    """A user."""
 
     name: str
     scopes: list[str]
@@ -148,53 +148,53 @@ class PersonAnswer(Answer):
     expires: datetime | None
 
 
-class PeopleAnswer(Answer):
-    """All people, by name."""
+class UsersAnswer(Answer):
+    """All users, by name."""
 
-    people: list[PersonAnswer]
+    users: list[UserAnswer]
 
 
 class PasswordAnswer(Answer):
-    """The password of a new person."""
+    """The password of a new user."""
 
     name: str
     password: str = Field(description="it cannot be read again")
 
 
-@people_router.get("/people", summary="List people")
-async def people(request: Request, service: Service) -> PeopleAnswer:
-    """Return the people who can sign in by name and password."""
+@users_router.get("/users", summary="List users")
+async def users(request: Request, service: Service) -> UsersAnswer:
+    """Return the users who can sign in by name and password."""
     keys = await _run(service, request, lambda keys: read_keys(keys.path))
-    by_name = sorted((key for key in keys if key.is_person), key=lambda person: person.name)
-    return PeopleAnswer(people=[PersonAnswer.model_validate(person) for person in by_name])
+    by_name = sorted((key for key in keys if key.is_user), key=lambda user: user.name)
+    return UsersAnswer(users=[UserAnswer.model_validate(user) for user in by_name])
 
 
-@people_router.post("/people", summary="Add a person", status_code=201)
+@users_router.post("/users", summary="Add a user", status_code=201)
 async def add(
-    request: Request, response: Response, body: PersonBody, service: Service
+    request: Request, response: Response, body: UserBody, service: Service
 ) -> PasswordAnswer:
-    """Add a person, and return its password.
+    """Add a user, and return its password.
 
-    To give a person another password, remove it and add it again, which ends its sessions.
+    To give a user another password, delete it and add it again, which ends its sessions.
     """
     refuse_other_types(request, "application/json")
     response.headers["Cache-Control"] = "no-store"
 
     def work(keys: Keys) -> str:
-        return add_key(keys.path, body.name, body.scopes, body.indexes, is_person=True)
+        return add_key(keys.path, body.name, body.scopes, body.indexes, is_user=True)
 
     return PasswordAnswer(name=body.name, password=await _run(service, request, work))
 
 
-@people_router.delete("/people/{name}", summary="Delete a person")
-async def remove(request: Request, name: str, service: Service) -> PeopleAnswer:
-    """Delete a person, whose sessions end, and return the others."""
+@users_router.delete("/users/{name}", summary="Delete a user")
+async def delete(request: Request, name: str, service: Service) -> UsersAnswer:
+    """Delete a user, whose sessions end, and return the others."""
 
     def work(keys: Keys) -> None:
-        revoke_key(keys.path, name, is_person=True)
+        revoke_key(keys.path, name, is_user=True)
 
     await _run(service, request, work)
-    return await people(request, service)
+    return await users(request, service)
 
 
 async def _run(service: IndexService, request: Request, work: Callable[[Keys], T]) -> T:
@@ -202,7 +202,7 @@ async def _run(service: IndexService, request: Request, work: Callable[[Keys], T
 
     InsufficientScope for a key that is restricted to some indexes; QueryError.
     """
-    service.access.require_all("people")
+    service.access.require_all("users")
     resources: Resources = request.app.state.resources
     keys = resources.keys
 

@@ -265,27 +265,27 @@ def test_nothing_is_shown_without_a_key_that_may_write(browser, home, tmp_path):
         assert fact(page, "Documents") == "40"
 
 
-def test_an_administrator_adds_and_removes_people(browser, home, tmp_path):
+def test_an_administrator_adds_and_deletes_users(browser, home, tmp_path):
     file = tmp_path / "keys.json"
-    password = add_key(file, "chief", ["search", "write", "metrics", "people"], is_person=True)
+    password = add_key(file, "chief", ["search", "write", "metrics", "users"], is_user=True)
     with (
         writable(home, file) as address,
         watched(browser, address, expected=("401", "400")) as page,
     ):
         page.goto(f"{address}/?view=admin")
         give_key(page, password, "chief")
-        people = page.get_by_role("region", name="People")
-        people.get_by_label("Name").fill("anna")
-        people.get_by_label("Role").select_option("editor")
-        people.get_by_role("button", name="Add").click()
-        shown = people.locator("code").inner_text()
+        users = page.get_by_role("region", name="Users")
+        users.get_by_label("Name").fill("anna")
+        users.get_by_label("Role").select_option("editor")
+        users.get_by_role("button", name="Add").click()
+        shown = users.locator("code").inner_text()
         assert len(shown) == 23
-        expect(people.locator(".people li")).to_have_count(2)
-        expect(people.locator(".people li").first).to_contain_text("annaeditor")
+        expect(users.locator(".users li")).to_have_count(2)
+        expect(users.locator(".users li").first).to_contain_text("annaeditor")
         assert serious(page) == []
-        people.get_by_role("button", name="Remove anna").click()
-        people.locator("button.danger").click()
-        expect(people.locator(".people li")).to_have_count(1)
+        users.get_by_role("button", name="Delete anna").click()
+        users.locator("button.danger").click()
+        expect(users.locator(".users li")).to_have_count(1)
     assert [key.name for key in read_keys(file)] == ["chief"]
 
 

@@ -68,8 +68,8 @@ def test_a_key_is_entered_once_until_the_user_signs_out(browser, home, file):
         expect(page.get_by_role("heading", name="You are signed out")).to_be_visible()
 
 
-def test_a_person_signs_in_by_name_and_password(browser, home, file):
-    password = add_key(file, "anna", ["search"], is_person=True)
+def test_a_user_signs_in_by_name_and_password(browser, home, file):
+    password = add_key(file, "anna", ["search"], is_user=True)
     with keyed(home, file) as address, watched(browser, address, expected=["401"]) as page:
         page.goto(f"{address}/?q=oven")
         give_key(page, "wrong", "anna")
@@ -172,8 +172,8 @@ def behind_prefix(app, settings, **options):
 
 
 @pytest.mark.parametrize("size", ["wide", "phone"])
-def test_a_person_changes_its_password(browser, home, file, size):
-    password, chosen = add_key(file, "anna", ["search"], is_person=True), "Grüße vom Kaffee"
+def test_a_user_changes_its_password(browser, home, file, size):
+    password, chosen = add_key(file, "anna", ["search"], is_user=True), "Grüße vom Kaffee"
     with ExitStack() as stack:
         address = stack.enter_context(keyed(home, file))
         options = {"expected": ["401"], **SIZES[size]}

@@ -5,7 +5,7 @@ import { adding } from "../admin/adding.js";
 import { deleting } from "../admin/deleting.js";
 import { drawFacts, drawSpectrum, factsOf } from "../admin/facts.js";
 import { refitting } from "../admin/refit.js";
-import { peoplePanel } from "../admin/people.js";
+import { usersPanel } from "../admin/users.js";
 import { settingsPanel } from "../admin/settings.js";
 import { el, fill, notice } from "../dom.js";
 import { isLocked, locked } from "../locked.js";
@@ -28,8 +28,8 @@ export async function show(root, context) {
   const [details, spectrum, session] = await Promise.all([
     factsOf(index), client.request("GET", `${pathOf(index)}/spectrum`), client.request("GET", "/session"),
   ]);
-  const people = session.scopes.includes("people") ? await client.request("GET", "/people") : null;
-  if (mine === leaving) draw(root, index, { details, spectrum, people }, mine);
+  const users = session.scopes.includes("users") ? await client.request("GET", "/users") : null;
+  if (mine === leaving) draw(root, index, { details, spectrum, users }, mine);
 }
 
 export function leave() {
@@ -37,7 +37,7 @@ export function leave() {
   leaving = [];
 }
 
-function draw(root, index, { details, spectrum, people }, mine) {
+function draw(root, index, { details, spectrum, users }, mine) {
   const facts = el("section.sheet", { "aria-labelledby": "facts-title" });
   const spectral = el("section.sheet", { "aria-labelledby": "spectrum-title" });
   const place = el("div.place");
@@ -67,6 +67,6 @@ function draw(root, index, { details, spectrum, people }, mine) {
   drawSettings(details);
   fill(root, el("h1.unseen", `Admin of ${index}`), el("div.admin",
     el("div.lane", facts, refit.node, add.node, deleting(index, refresh)),
-    el("div.lane", spectral, place, people && peoplePanel(people.people))));
+    el("div.lane", spectral, place, users && usersPanel(users.users))));
   return refit.look();
 }

@@ -1,4 +1,4 @@
-"""People: sign-in by name and password, and how it is attacked."""
+"""Users: sign-in by name and password, and how it is attacked."""
 
 import hashlib
 import logging
@@ -49,10 +49,10 @@ def cookie_of(answer):
     return answer.headers["set-cookie"].partition(";")[0]
 
 
-def test_a_person_signs_in_and_does_what_its_scopes_allow(client, file):
-    password = add_key(file, "anna", ["search"], ["first"], is_person=True)
+def test_a_user_signs_in_and_does_what_its_scopes_allow(client, file):
+    password = add_key(file, "anna", ["search"], ["first"], is_user=True)
     answer = enter(client, "anna", password)
-    told = {"key": "anna", "scopes": ["search"], "is_person": True, "signed_in": True}
+    told = {"key": "anna", "scopes": ["search"], "is_user": True, "signed_in": True}
     assert answer.json() == told
     assert answer.headers["cache-control"] == "no-store"
     cookie = cookie_of(answer)
@@ -65,11 +65,11 @@ def test_a_person_signs_in_and_does_what_its_scopes_allow(client, file):
     assert "; secure" in secure.headers["set-cookie"].lower()
     assert [each["name"] for each in call(client, cookie).json()["indexes"]] == ["first"]
     assert call(client, cookie, "DELETE", "/indexes/first/documents/1").status_code == 403
-    assert call(client, cookie, path="/people").status_code == 403
+    assert call(client, cookie, path="/users").status_code == 403
 
 
 def test_a_password_is_not_a_key(client, file):
-    password = add_key(file, "anna", ["search"], is_person=True)
+    password = add_key(file, "anna", ["search"], is_user=True)
     for headers in (
         {"X-API-Key": password},
         {"Authorization": f"Bearer {password}"},
@@ -81,21 +81,21 @@ def test_a_password_is_not_a_key(client, file):
 
 
 @pytest.mark.parametrize("after", ["revoke", "add again", "expire"])
-def test_sessions_end_with_the_person(client, file, after, monkeypatch):
-    password = add_key(file, "anna", ["search"], is_person=True)
+def test_sessions_end_with_the_user(client, file, after, monkeypatch):
+    password = add_key(file, "anna", ["search"], is_user=True)
     cookie = cookie_of(enter(client, "anna", password))
     if after == "expire":
         monkeypatch.setattr("klsa_search.service.keys.Key.is_expired", lambda _: True)
     else:
         revoke_key(file, "anna")
         if after == "add again":
-            add_key(file, "anna", ["search"], is_person=True)
+            add_key(file, "anna", ["search"], is_user=True)
     assert call(client, cookie).status_code == 401
     assert enter(client, "anna", password).status_code == 401
 
 
-def test_a_person_changes_its_password(client, file, caplog):
-    password = add_key(file, "anna", ["search"], ["first"], is_person=True)
+def test_a_user_changes_its_password(client, file, caplog):
+    password = add_key(file, "anna", ["search"], ["first"], is_user=True)
     here, elsewhere = (cookie_of(enter(client, "anna", password)) for _ in range(2))
     assert call(client, here).status_code == 200
 
@@ -111,10 +111,10 @@ def test_a_person_changes_its_password(client, file, caplog):
         renewed = change(password, "Grüße vom Kaffee")
         cookie = cookie_of(renewed)
         assert call(client, cookie, path="/session").json() == renewed.json()
-    assert "person anna was replaced" in caplog.messages
+    assert "user anna was replaced" in caplog.messages
     assert "Grüße" not in caplog.text
-    (person,) = read_keys(file)
-    assert (person.name, person.scopes, person.indexes) == ("anna", ("search",), ("first",))
+    (user,) = read_keys(file)
+    assert (user.name, user.scopes, user.indexes) == ("anna", ("search",), ("first",))
     for ended in (here, elsewhere):
         assert call(client, ended).status_code == 401
     assert enter(client, "anna", password).status_code == 401
@@ -122,17 +122,17 @@ def test_a_person_changes_its_password(client, file, caplog):
         assert enter(client, "anna", written).status_code == 200
 
 
-def test_a_password_is_not_changed_if_the_person_was_changed_meanwhile(file):
-    add_key(file, "anna", ["search"], is_person=True)
-    (person,) = read_keys(file)
-    changed = change_password(file, person, "correct horse battery")
+def test_a_password_is_not_changed_if_the_user_was_changed_meanwhile(file):
+    add_key(file, "anna", ["search"], is_user=True)
+    (user,) = read_keys(file)
+    changed = change_password(file, user, "correct horse battery")
     with pytest.raises(InvalidApiKey, match="sign in again"):
-        change_password(file, person, "another horse battery")
+        change_password(file, user, "another horse battery")
     assert read_keys(file) == [changed]
 
 
 def test_failures_do_not_tell_who_has_a_name(client, file):
-    add_key(file, "anna", ["search"], is_person=True)
+    add_key(file, "anna", ["search"], is_user=True)
     add_key(file, "robot", ["search"])
     answers = [enter(client, name, "wrong") for name in ("anna", "nobody", "robot", "", "é\x00")]
     assert {answer.status_code for answer in answers} == {401}
@@ -142,7 +142,7 @@ def test_failures_do_not_tell_who_has_a_name(client, file):
 
 def test_unknown_names_take_as_long_as_known_ones(file, monkeypatch):
     """By the hashes that are computed: time itself is not judged."""
-    add_key(file, "anna", ["search"], is_person=True)
+    add_key(file, "anna", ["search"], is_user=True)
     attempts, computed, scrypt = SignIn(Keys(file, ())), [], hashlib.scrypt
     monkeypatch.setattr(
         hashlib, "scrypt", lambda *given, **options: computed.append(1) or scrypt(*given, **options)
@@ -173,7 +173,7 @@ def test_attempts_are_limited_by_name_and_by_address(file, monkeypatch):
 
 
 def test_the_right_password_does_not_pass_the_limit(client, file):
-    password = add_key(file, "anna", ["search"], is_person=True)
+    password = add_key(file, "anna", ["search"], is_user=True)
     for _ in range(SIGN_IN_BURST):
         enter(client, "anna", "wrong")
     error = failure_of(enter(client, "anna", password), 429)
@@ -182,7 +182,7 @@ def test_the_right_password_does_not_pass_the_limit(client, file):
 
 def test_pages_of_other_origins_cannot_sign_in(client, file):
     """Else a victim would search in the name of an attacker."""
-    password = add_key(file, "anna", ["search"], is_person=True)
+    password = add_key(file, "anna", ["search"], is_user=True)
     for headers in ELSEWHERE:
         answer = enter(client, "anna", password, **headers)
         assert answer.status_code == 422, headers
@@ -190,7 +190,7 @@ def test_pages_of_other_origins_cannot_sign_in(client, file):
 
 
 def test_forms_cannot_sign_in(client, file):
-    password = add_key(file, "anna", ["search"], is_person=True)
+    password = add_key(file, "anna", ["search"], is_user=True)
     content = f'{{"name": "anna", "password": "{password}"}}'
     sent = {**PAGE, "Content-Type": "text/plain"}
     answer = client.post("/sign-in", content=content, headers=sent)
@@ -200,16 +200,16 @@ def test_forms_cannot_sign_in(client, file):
 
 def test_signing_in_gives_a_new_session(client, file):
     """A cookie that somebody planted before is not the session after."""
-    password = add_key(file, "anna", ["search"], is_person=True)
+    password = add_key(file, "anna", ["search"], is_user=True)
     planted = cookie_of(enter(client, "anna", password))
-    other = add_key(file, "ben", ["search"], is_person=True)
+    other = add_key(file, "ben", ["search"], is_user=True)
     renewed = cookie_of(enter(client, "ben", other, Cookie=planted))
     assert renewed != planted
     assert call(client, renewed, path="/session").json()["key"] == "ben"
 
 
-def test_the_audit_log_names_the_person(client, file, caplog):
-    password = add_key(file, "anna", ["search", "write"], is_person=True)
+def test_the_audit_log_names_the_user(client, file, caplog):
+    password = add_key(file, "anna", ["search", "write"], is_user=True)
     with caplog.at_level(logging.INFO, "klsa_search.changes"):
         cookie = cookie_of(enter(client, "anna", password))
         enter(client, "anna", "wrong")
@@ -223,74 +223,74 @@ def test_the_audit_log_names_the_person(client, file, caplog):
     assert password not in caplog.text
 
 
-def test_an_administrator_adds_and_removes_people(client, file):
-    chief = add_key(file, "chief", ["search", "write", "metrics", "people"], is_person=True)
+def test_an_administrator_adds_and_removes_users(client, file):
+    chief = add_key(file, "chief", ["search", "write", "metrics", "users"], is_user=True)
     add_key(file, "robot", ["search"])
     cookie = cookie_of(enter(client, "chief", chief))
 
-    def ask(method, path="/people", **content):
+    def ask(method, path="/users", **content):
         return client.request(method, path, headers={**PAGE, "Cookie": cookie}, **content)
 
     added = ask("POST", json={"name": "anna", "scopes": ["search"]})
     assert added.status_code == 201
     assert added.headers["cache-control"] == "no-store"
     anna = cookie_of(enter(client, "anna", added.json()["password"]))
-    assert [each["name"] for each in ask("GET").json()["people"]] == ["anna", "chief"]
+    assert [each["name"] for each in ask("GET").json()["users"]] == ["anna", "chief"]
     again = failure_of(ask("POST", json={"name": "anna", "scopes": ["search"]}), 422)
     assert str(file.parent) not in again["message"]
-    failure_of(ask("DELETE", "/people/robot"), 422)
+    failure_of(ask("DELETE", "/users/robot"), 422)
     assert len(read_keys(file)) == 3
-    assert ask("DELETE", "/people/anna").status_code == 200
+    assert ask("DELETE", "/users/anna").status_code == 200
     assert call(client, anna).status_code == 401
 
 
-def test_invalid_people_are_refused(client, file):
-    key = add_key(file, "chief", ["people"])
+def test_invalid_users_are_refused(client, file):
+    key = add_key(file, "chief", ["users"])
     for body in (
         {"name": "an na", "scopes": ["search"]},
         {"name": "anna", "scopes": []},
         {"name": "anna", "scopes": ["root"]},
         {"name": "anna", "scopes": ["search"], "password": "chosen"},
     ):
-        failure_of(client.post("/people", json=body, headers={"X-API-Key": key}), 422)
+        failure_of(client.post("/users", json=body, headers={"X-API-Key": key}), 422)
     assert len(read_keys(file)) == 1
 
 
-def test_a_key_of_some_indexes_manages_no_people(client, file):
-    key = add_key(file, "chief", ["people"], ["first"])
+def test_a_key_of_some_indexes_manages_no_users(client, file):
+    key = add_key(file, "chief", ["users"], ["first"])
     body = {"name": "anna", "scopes": ["search"]}
-    failure_of(client.post("/people", json=body, headers={"X-API-Key": key}), 403)
+    failure_of(client.post("/users", json=body, headers={"X-API-Key": key}), 403)
 
 
 @pytest.mark.parametrize("writes", [None, Writes()], ids=["read-only", "writable"])
-def test_without_keys_a_request_for_people_is_told_which_key_it_needs(home, file, writes):
+def test_without_keys_a_request_for_users_is_told_which_key_it_needs(home, file, writes):
     with Catalog(home, interval=0) as catalog:
         keys = Keys(file, {"search", "metrics"})
         error = failure_of(
-            AppClient(catalog_app(catalog, writes=writes, keys=keys)).get("/people"), 403
+            AppClient(catalog_app(catalog, writes=writes, keys=keys)).get("/users"), 403
         )
     assert error["code"] == "insufficient_scope"
-    assert "klsa-keys add NAME --scope people" in error["message"]
+    assert "klsa-keys add NAME --scope users" in error["message"]
     assert "--writable" not in error["message"]
 
 
-def test_people_are_listed_at_once_if_the_file_is_elsewhere(home, tmp_path):
+def test_users_are_listed_at_once_if_the_file_is_elsewhere(home, tmp_path):
     file = tmp_path / "elsewhere.json"
-    headers = {"X-API-Key": add_key(file, "chief", ["people"])}
+    headers = {"X-API-Key": add_key(file, "chief", ["users"])}
     with Catalog(home, interval=0) as catalog:
         client = AppClient(catalog_app(catalog, keys=Keys(file, ())))
         for name in ("anna", "ben"):
             body = {"name": name, "scopes": ["search"]}
-            assert client.post("/people", json=body, headers=headers).status_code == 201
-        listed = client.get("/people", headers=headers).json()["people"]
+            assert client.post("/users", json=body, headers=headers).status_code == 201
+        listed = client.get("/users", headers=headers).json()["users"]
         assert [each["name"] for each in listed] == ["anna", "ben"]
-        left = client.delete("/people/anna", headers=headers).json()["people"]
+        left = client.delete("/users/anna", headers=headers).json()["users"]
         assert [each["name"] for each in left] == ["ben"]
 
 
 def test_names_are_taken_once(file):
-    add_key(file, "anna", ["search"], is_person=True)
-    with pytest.raises(SettingsError, match="already has a key or person 'anna'"):
+    add_key(file, "anna", ["search"], is_user=True)
+    with pytest.raises(SettingsError, match="already has a key or user 'anna'"):
         add_key(file, "anna", ["search"])
 
 
