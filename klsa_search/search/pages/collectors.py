@@ -202,48 +202,24 @@ def collect(
     Cost: a ranking of `offset` and k; facets, `distinct`, sorting, `min_score` and boosts of rules
     rank all matches, and cost O(N).
     """
-    request, fields, is_blank = plan.request, state.fields, _is_blank(plan)
+    request, is_blank = plan.request, _is_blank(plan)
     mask, positions = _mask_and_pins(state, plan, is_blank=is_blank)
     rank = _ranking(state, plan, mask, [*positions], is_blank=is_blank)
-    pinned = None
+    distinct_by, faceted = distinct_field(request.distinct, state), _faceted(state, plan)
+    all_matches = distinct_by is not None or bool(faceted)
+    order, matches = _ordered(state, plan, rank, mask, is_blank=is_blank, all_matches=all_matches)
     if positions:
         top = ranked(rank, np.array([*positions], np.int64), len(state.snapshot))
         pinned = Pinned(top, [*positions.values()])
-    order, matches, distinct_by = by_score(rank, mask, plan.page), None, None
-    names, least = (*request.facets, *request.disjunctive_facets), request.min_score
-    if is_blank or names or request.sort or request.distinct is not None or least is not None:
-        distinct_by = distinct_field(request.distinct, state)
-        facet_fields = {name: fields.filterable(name, "facets") for name in request.facets}
-        facet_fields |= {
-            name: fields.filterable(name, "disjunctive_facets")
-            for name in request.disjunctive_facets
-        }
-        keys = sort_keys(request.sort, fields)
-        if is_blank:
-            matches = _match_all(len(state.snapshot), mask, least)
-        elif least is None and not keys:
-            best = rank(plan.page, mask, matches=True)
-            assert best.matches is not None, "they were requested"
-            matches = best.matches.allowed
-            order = by_score(rank, mask, plan.page, best._replace(matches=None))
-        else:
-            matches = _matches(len(state.snapshot), rank, mask, least)
-        if keys:
-            order = by_fields(rank, matches, keys)
-        elif is_blank:
-            order = by_doc_id(matches)
-        elif least is not None:
-            order = by_score(rank, Mask(matches), plan.page)
-    if pinned is not None:
         order = pinned_first(order, pinned)
-    if matches is not None and pinned is not None:
-        matches[pinned.top.doc_ids] = True
+        if matches is not None:
+            matches[top.doc_ids] = True
     if matches is not None and distinct_by is not None:
         order = distinct(order, distinct_by, matches)
     count = plan.offset + plan.k
     if pins_first:  # any pinned document, of other partitions too, may take a distinct value
         count += len(positions) if distinct_by is None else plan.rules.pinned
-    elif pinned is not None:
+    elif positions:
         order = pinned_in_place(order, pinned)
     top = order(count)
     if plan.offset:
@@ -252,14 +228,47 @@ def collect(
         return top, {}
     if distinct_by is None:
         top = top._replace(total=int(np.count_nonzero(matches)))
-    counted = dict.fromkeys(facet_fields, matches)
+    counted = dict.fromkeys(faceted, matches)
     for name in request.disjunctive_facets:
         counted[name] = _matches_without(state, plan, name, is_blank=is_blank, matches=matches)
-    facets = {
+    return top, {
         name: facet_of(field, counted[name], request.max_facet_values)
-        for name, field in facet_fields.items()
+        for name, field in faceted.items()
     }
-    return top, facets
+
+
+def _faceted(state: State, plan: QueryPlan) -> dict[str, Field]:
+    """Return the fields whose values are counted, by name; QueryError."""
+    names = dict.fromkeys(plan.request.facets, "facets")
+    names |= dict.fromkeys(plan.request.disjunctive_facets, "disjunctive_facets")
+    return {name: state.fields.filterable(name, option) for name, option in names.items()}
+
+
+def _ordered(
+    state: State,
+    plan: QueryPlan,
+    rank: Rank,
+    mask: Mask | None,
+    *,
+    is_blank: bool,
+    all_matches: bool,
+) -> tuple[Order, DocumentMask | None]:
+    """Return the order of documents, and which match if that is needed, for itself or a caller.
+
+    mask         documents that may be found, without those pinned
+    all_matches  whether the caller needs all that match: (N,)
+    """
+    keys, least = sort_keys(plan.request.sort, state.fields), plan.request.min_score
+    if not (all_matches or is_blank or keys or least is not None):
+        return by_score(rank, mask, plan.page), None
+    if not (is_blank or keys or least is not None):
+        best = rank(plan.page, mask, matches=True)
+        assert best.matches is not None, "they were requested"
+        return by_score(rank, mask, plan.page, best._replace(matches=None)), best.matches.allowed
+    matches = _matches(len(state.snapshot), rank, mask, least, is_blank=is_blank)
+    if keys:
+        return by_fields(rank, matches, keys), matches
+    return by_doc_id(matches) if is_blank else by_score(rank, Mask(matches), plan.page), matches
 
 
 def _matches_without(
@@ -279,12 +288,8 @@ def _matches_without(
         return matches
     plan = plan._replace(request=request.model_copy(update={"filter": wider}))
     mask, positions = _mask_and_pins(state, plan, is_blank=is_blank)
-    size, least = len(matches), request.min_score
-    if is_blank:
-        matches = _match_all(size, mask, least)
-    else:
-        rank = _ranking(state, plan, mask, [*positions], is_blank=False)
-        matches = _matches(size, rank, mask, least)
+    rank = _ranking(state, plan, mask, [*positions], is_blank=is_blank)
+    matches = _matches(len(matches), rank, mask, request.min_score, is_blank=is_blank)
     matches[np.array([*positions], np.int64)] = True
     return matches
 
@@ -357,14 +362,13 @@ def _feedback_scores(state: State, plan: QueryPlan) -> Scores:
     return scores
 
 
-def _match_all(size: int, mask: Mask | None, least: float | None) -> DocumentMask:
-    """Return which documents a blank query matches, all with score 0: (N,)."""
-    every = np.ones(size, np.bool_) if mask is None else mask.allowed
-    return every & (least is None or least <= 0)
-
-
-def _matches(size: int, rank: Rank, mask: Mask | None, least: float | None) -> DocumentMask:
-    """Return which documents match and score at least `least`: (N,)."""
+def _matches(
+    size: int, rank: Rank, mask: Mask | None, least: float | None, *, is_blank: bool
+) -> DocumentMask:
+    """Return which documents match and score at least `least`: (N,). A blank query gives 0."""
+    if is_blank:
+        every = np.ones(size, np.bool_) if mask is None else mask.allowed
+        return every & (least is None or least <= 0)
     first = rank(1, mask, matches=least is None)
     if least is None:
         assert first.matches is not None, "they were requested"
