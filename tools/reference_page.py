@@ -143,14 +143,14 @@ def commands_page():
     rows.append(f"| Measure | {link_group('klsa-eval')} |")
     yield "\n".join(rows)
     shared = shared_options()
-    yield "Many commands share these options:"
+    yield "Several commands share these options; each names those that it has:"
     yield table_of_options(shared)
     for name, command in COMMANDS.items():
         yield from of_command(name, command, shared)
 
 
 def shared_options():
-    """Return the rows of options that at least ten commands have in the same words."""
+    """Return the rows of options that at least five commands have in the same words."""
     single = (
         each
         for command in COMMANDS.values()
@@ -162,7 +162,9 @@ def shared_options():
         for option in command.params
         if isinstance(option, click.Option) and not is_setting(option)
     )
-    return [row for row, count in counts.items() if count >= 10]
+    shared = [row for row, count in counts.most_common() if count >= 5]
+    by_option = {row.partition(" | ")[0]: row for row in reversed(shared)}  # one meaning of each
+    return [row for row in shared if row in by_option.values()]
 
 
 def row_of(option):
@@ -243,7 +245,7 @@ def of_command(name, command, shared):
     if settings:
         some = f": {', '.join(settings)}" if len(settings) < len(QUERY_SETTINGS) else ""
         kinds = "query settings" if name == "klsa-search" else "index settings"
-        rows.append(f"| | and [{kinds}](index-settings.md){some} |")
+        rows.append(f"| | {'and ' if rows else ''}[{kinds}](index-settings.md){some} |")
     if name == "klsa-serve":
         rows.append("| | and [service settings](service-settings.md) |")
     if rows:
@@ -338,6 +340,7 @@ def http_page():
     with tempfile.TemporaryDirectory() as folder, Catalog(Path(folder)) as catalog:
         schema = catalog_app(catalog).openapi()
     scopes = scopes_by_operation()
+    of_search = rows_of(schema["paths"]["/search"]["get"], schema["components"]["schemas"])
     for path, methods in schema["paths"].items():
         for method, operation in methods.items():
             yield f"## `{method.upper()} {path}`"
@@ -345,33 +348,49 @@ def http_page():
             needed = scopes.get((method.upper(), path), ())
             if needed:
                 yield "Scope: " + " or ".join(f"`{scope}`" for scope in needed)
-            yield from of_parameters(operation, schema["components"]["schemas"])
+            known = () if (method, path) == ("get", "/search") else of_search
+            yield from of_parameters(operation, schema["components"]["schemas"], known)
 
 
-def of_parameters(operation, schemas):
-    """Yield a table of the parameters of an endpoint, if it has any."""
+def of_parameters(operation, schemas, known):
+    """Yield a table of the parameters of an endpoint, without those of a search if it has many."""
+    body = body_of(operation)
+    if body.endswith("/SearchRequest"):
+        yield (
+            "The body is a JSON object with the parameters of `GET /search`, and `vector`: "
+            f"{schemas['SearchRequest']['properties']['vector']['description']}."
+        )
+        return
+    rows = rows_of(operation, schemas)
+    shared = [name for name, text in rows if (name, text) in known]
+    if len(shared) < 10:
+        shared = []
+    own = [f"| `{name}` | {in_cell(text)} |" for name, text in rows if name not in shared]
+    if own:
+        yield "\n".join(["| parameter | description |", "|---|---|", *own])
+    if shared:
+        names = ", ".join(f"`{name}`" for name in shared)
+        yield f"Parameters as of [`GET /search`](#get-search): {names}"
+
+
+def body_of(operation):
+    """Return the reference to the schema of a body, or an empty text."""
+    bodies = operation.get("requestBody", {}).get("content", {})
+    return bodies.get("application/json", {}).get("schema", {}).get("$ref", "")
+
+
+def rows_of(operation, schemas):
+    """Return the parameters of an endpoint in the URL and the body, with their descriptions."""
     rows = [
         (each["name"], each["schema"].get("description", ""))
         for each in operation.get("parameters", ())
         if each["in"] == "query"
     ]
-    bodies = operation.get("requestBody", {}).get("content", {})
-    body = bodies.get("application/json", {}).get("schema", {})
-    if "$ref" in body:
-        kind = schemas[body["$ref"].rsplit("/", 1)[1]]
-        if body["$ref"].endswith("/SearchRequest"):
-            yield (
-                "The body is a JSON object with the parameters of `GET /search`, and `vector`: "
-                + kind["properties"]["vector"]["description"]
-                + "."
-            )
-            return
-        if "title" in kind:  # of a model; a document may have any fields
-            properties = kind["properties"].items()
-            rows += [(name, about.get("description", "")) for name, about in properties]
-    if rows:
-        cells = (f"| `{name}` | {in_cell(text)} |" for name, text in rows)
-        yield "\n".join(["| parameter | description |", "|---|---|", *cells])
+    kind = schemas.get(body_of(operation).rpartition("/")[2], {})
+    if "title" in kind:  # of a model; a document may have any fields
+        properties = kind["properties"].items()
+        rows += [(name, about.get("description", "")) for name, about in properties]
+    return rows
 
 
 def in_cell(text):
