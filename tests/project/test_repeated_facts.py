@@ -12,7 +12,7 @@ from tests.conftest import ROOT
 def test_the_page_of_the_format_has_its_numbers():
     page = (ROOT / "index" / "README.md").read_text(encoding="utf-8")
     assert page.startswith(f"# The format of an index (version {FORMAT_VERSION})")
-    assert f"Version {FORMAT_VERSION} is the first public one" in page
+    assert f"writes version {FORMAT_VERSION}." in page
     application, version = catalog._APPLICATION, catalog._VERSION  # noqa: SLF001
     assert f"`application_id` 0x{application:X}, `user_version` {version}." in page
 
