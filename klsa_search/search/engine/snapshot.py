@@ -139,15 +139,14 @@ class Arrays:
         return row if self.live is None else row * self.live.allowed
 
     def live_docs(self) -> DocumentMask:
-        """Return which documents are live: (N,)."""
-        return self._every if self.live is None else self.live.allowed
+        """Return which documents are live: (N,), not writeable."""
+        return self._live_docs
 
     @lazy_property
-    def _every(self) -> DocumentMask:
-        """All documents: (N,), not writeable."""
-        every = np.ones(len(self), np.bool_)
-        every.flags.writeable = False
-        return every
+    def _live_docs(self) -> DocumentMask:
+        live = np.ones(len(self), np.bool_) if self.live is None else self.live.allowed
+        live.flags.writeable = False
+        return live
 
     def statistics(self) -> PartitionStatistics:
         """Return the statistics of a partition. Cost: O(V), and its terms of later writes."""

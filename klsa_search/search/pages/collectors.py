@@ -237,6 +237,21 @@ def collect(
     }
 
 
+def count_matches(state: State, plan: QueryPlan) -> int:
+    """Return the total of a search by words, without other options than a filter.
+
+    Cost: none, if all documents of the mask contain a word that ranks; else a ranking.
+    """
+    mask, positions = _mask_and_pins(state, plan, is_blank=False)
+    terms, reading = {*plan.parsed.terms}, plan.parsed.reading
+    if plan.request.match == "all" and mask and reading and plan.named is None and not positions:
+        for alternatives in reading.alternatives.values():
+            if not any(terms.isdisjoint(one) for one in alternatives):
+                allowed = state.snapshot.allowed(mask)
+                return 0 if allowed is None else allowed.size
+    return collect(state, plan)[0].total
+
+
 def _faceted(state: State, plan: QueryPlan) -> dict[str, Field]:
     """Return the fields whose values are counted, by name; QueryError."""
     names = dict.fromkeys(plan.request.facets, "facets")

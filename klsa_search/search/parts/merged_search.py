@@ -23,7 +23,7 @@ from klsa_search.search.models import (
     embedded_query,
 )
 from klsa_search.search.pages.assembly import assemble_results, checked_rerank
-from klsa_search.search.pages.collectors import collect
+from klsa_search.search.pages.collectors import collect, count_matches
 from klsa_search.search.pages.facets import Facet
 from klsa_search.search.pages.hits import fetch_hits
 from klsa_search.search.pages.planning import QueryPlan, Ranking, id_rank, plan_search
@@ -87,8 +87,8 @@ def search_parts(reader: Reader, query: Query, models: Models) -> SearchResults:
 def count_documents(reader: Reader, query: Query) -> int:
     """Return the total of a search in all parts of an index.
 
-    Cost: a search without hits. If all words have to match, the ranking does not matter: BM25
-    without passages is the cheapest.
+    Cost: a search without hits, or parsing if all words have to match. Then the ranking does not
+    matter: BM25 without passages is the cheapest.
     """
     parts = reader.parts
     if query.match == "all":
@@ -98,8 +98,7 @@ def count_documents(reader: Reader, query: Query) -> int:
         search = _collected(parts.searches(), PartRequest(query, {}), reader.name)
         ((_, pages),) = parts.complete([search])
         return sum(page.total for page in pages if page is not None)
-    top, _ = collect(*plan_search(state, query, NO_MODELS))
-    return top.total
+    return count_matches(*plan_search(state, query, NO_MODELS))
 
 
 async def _merged(

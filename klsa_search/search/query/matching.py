@@ -150,7 +150,7 @@ def documents_of_phrase(
     documents: Integers = (
         snapshot.bm25_engine.containing_all(terms) if terms else np.arange(len(snapshot))
     )
-    if len(words) == 1 and terms and field == "":
+    if not len(documents) or (len(words) == 1 and terms and field == ""):
         return documents
     forward = snapshot.forward
     names = forward.fields.names
