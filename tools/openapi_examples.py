@@ -242,7 +242,7 @@ ALIKE = {
     "bytes": 4096,
     "since": "2026-02-23",
     "day": "2026-03-01",
-    "sums": {"reports": "whole"},
+    "checksums": {"reports": "verified"},
 }
 """What differs from run to run, or from machine to machine, and what stands in its place."""
 

@@ -141,9 +141,11 @@ def _shown(wrong: click.ClickException, arguments: Sequence[str]) -> list[str]:
     if isinstance(wrong, click.NoSuchOption):
         from klsa_search.core.config import Settings
 
-        if wrong.option_name.lstrip("-").replace("-", "_") in Settings.model_fields:
+        setting = Settings.model_fields.get(wrong.option_name.lstrip("-").replace("-", "_"))
+        if setting is not None:
+            value = "" if setting.annotation is bool else " VALUE"
             error = f"no such option {wrong.option_name!r}, which is a setting of the index; "
-            error += f"change it with `klsa-index refit NAME {wrong.option_name} VALUE`"
+            error += f"change it with `klsa-index refit NAME {wrong.option_name}{value}`"
     return lines.getvalue().replace(f"Error: {message}", f"error: {error}").splitlines()
 
 

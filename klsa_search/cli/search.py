@@ -46,7 +46,7 @@ _WITHOUT_QUERY: Final = ("filter", "sort", "positive", "negative")
 
 @click.command(cls=Command)
 @click.argument("name")
-@click.argument("words", metavar="[QUERY]", nargs=-1)
+@click.argument("words", metavar="[QUERY]...", nargs=-1)
 @home_option
 @click.option(
     "--url",

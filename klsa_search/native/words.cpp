@@ -119,17 +119,17 @@ using Terms = std::vector<i32>;
 class TermFinder {
   public:
     using OfWord = nb::typed<nb::callable, nb::object(nb::str)>;
-    using Found = nb::typed<nb::list, nb::typed<nb::tuple, nb::str, int, int>>;
+    using Occurrences = nb::typed<nb::list, nb::typed<nb::tuple, nb::str, int, int>>;
 
     TermFinder(i64 capacity, bool names, OfWord of_word, OfWord of_pair)
         : capacity_(size_t(capacity)), names_(names), of_word_(of_word), of_pair_(of_pair), forms_(capacity_) {
         require(capacity > 0 && capacity <= i64(1) << 24, "capacity: give 1 to 2^24");
     }
 
-    std::optional<Found> find(nb::str text, nb::typed<nb::iterable, nb::str> terms, const Characters& characters) {
+    std::optional<Occurrences> find(nb::str text, nb::typed<nb::iterable, nb::str> terms, const Characters& characters) {
         const Encoded encoded(text);
         if (names_ && may_have_names(encoded.view())) return {};
-        if (forms_.size() >= capacity_) clear();
+        if (std::max(forms_.size(), terms_.size()) >= capacity_) clear();
         std::vector<nb::object> objects;
         for (nb::handle term : nb::iter(terms)) objects.push_back(nb::borrow(term));
         Terms wanted, of_new;
@@ -139,7 +139,7 @@ class TermFinder {
             for (const auto& term : objects) wanted.push_back(number_of(term));
         };
         number_wanted();
-        Found found;
+        Occurrences occurrences;
         auto visit = [&](std::string_view word, i64 start, i64 end, bool is_pair) {
             std::span<const i32> of;
             if (const i32* begin = forms_.find(word)) {
@@ -151,10 +151,10 @@ class TermFinder {
             }
             for (const i32 number : of)
                 for (size_t i = 0; i < wanted.size(); i++)
-                    if (number == wanted[i]) found.append(nb::make_tuple(objects[i], start, end));
+                    if (number == wanted[i]) occurrences.append(nb::make_tuple(objects[i], start, end));
         };
         if (!for_each_word(encoded, characters.tables(), visit)) return {};
-        return found;
+        return occurrences;
     }
 
   private:

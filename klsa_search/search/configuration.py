@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Unpack
@@ -47,8 +48,9 @@ def refuse_refit(built: Settings, chosen: Settings) -> None:
     """Raise SettingsError if a setting needs another build."""
     if names := needing_refit(built, chosen):
         value, option = getattr(chosen, names[0]), names[0].replace("_", "-")
-        negation = "no-" if value is False else ""
-        change = f"--{negation}{option}" + ("" if isinstance(value, bool) else f" {value}")
+        change = f"--no-{option}" if value is False else f"--{option}"
+        if not isinstance(value, bool):
+            change += " VALUE" if isinstance(value, tuple) else f" {shlex.quote(str(value))}"
         raise SettingsError(
             f"{names[0]} = {value!r} needs another build; change it with `klsa-index refit NAME "
             f"{change}`, or `refit` of klsa_search.indexing",

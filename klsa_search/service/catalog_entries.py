@@ -55,11 +55,11 @@ class Entry:
 class Status:
     """State of one index of the catalog.
 
-    index    snapshot of the served index, or None; its arrays stay readable after a swap, but
-             documents can be read only within `Catalog.use`
-    failure  why the newest generation is not served, or is damaged
-    checksums     state of its checksum comparison: see `ChecksumCheck`
-    damaged  whether the served generation is damaged
+    index      snapshot of the served index, or None; its arrays stay readable after a swap, but
+               documents can be read only within `Catalog.use`
+    failure    why the newest generation is not served, or is damaged
+    checksums  state of its checksum comparison: see `ChecksumCheck`
+    damaged    whether the served generation is damaged
     """
 
     name: str

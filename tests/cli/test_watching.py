@@ -152,7 +152,7 @@ def test_one_broken_file_does_not_keep_the_others_out(index, notes, tmp_path):
     assert [result.changed for result in results] == [(), (), ("a.txt",), ()]
     assert [result.kept for result in results] == [(), ("b.txt",), ("b.txt", "c.txt"), ()]
     assert [result.skipped.count for result in results] == [0, 1, 1, 0]
-    assert "1 records of the source cannot be read" in results[1].refusal
+    assert "1 record of the source cannot be read" in results[1].refusal
     assert results[3].deleted == ("b.txt", "c.txt")
     assert stored(index) == files(notes)
 

@@ -64,7 +64,7 @@ class Access:
     key_id      ID of the key, if the request has the key itself: only then it may begin a session
     expires     time at which the key expires
     by_session  whether it has a session in the place of the key
-    is_user   whether the key is a user
+    is_user     whether the key is a user
     filters     of a tenant token, by index or alias: only documents that match them are visible
     """
 
