@@ -36,13 +36,27 @@ class Joiner:
         self._variants: dict[Hashable, Variant | None] = {}
 
     def joined(self, text: str, evidence: Evidence) -> list[Variant]:
-        """Return words of a text that documents write joined: wi-fi, wifi; 10 mm, 10mm."""
+        """Return words of a text that documents write joined: wi-fi, wifi; 10 mm, 10mm.
+
+        Words that no document contains are not joined by themselves as well if they are part of a
+        longer such word with another one: documents need not contain both 135x200 and x200.
+        """
         sequences = dict.fromkeys(self._sequences(runs_of(text, self._numbers)))
         variants = (
             evidence.kept(self._variants, sequence, partial(self._variant, sequence, evidence))
             for sequence in sequences
         )
-        return [variant for variant in variants if variant is not None]
+        joined = [variant for variant in variants if variant is not None]
+        inner = {part for variant in joined for part in self._inner(words_of(variant.written))}
+        return [one for one in joined if one.of or (*words_of(one.written),) not in inner]
+
+    def _inner(self, words: Sequence[str]) -> Iterator[tuple[str, ...]]:
+        """Yield sequences of some of these words, if no document contains one of the others."""
+        for size in range(2, len(words)):
+            for first in range(len(words) - size + 1):
+                others = (*words[:first], *words[first + size :])
+                if any(self._numbers[word] == UNKNOWN for word in others):
+                    yield tuple(words[first : first + size])
 
     def _sequences(self, runs: Sequence[Run]) -> Iterator[str]:
         """Yield sequences of runs that may be a word of the index, as written."""

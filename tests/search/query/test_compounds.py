@@ -320,6 +320,23 @@ def test_decimals_are_not_joined(query, variants, index_of):
     assert index.search(query).interpretation.variants == variants
 
 
+@pytest.mark.parametrize(
+    ("query", "expected", "variants"),
+    [
+        ("135 x 200", {"tray", "screw"}, {"135 x 200": "135x200"}),
+        ("tray 135 x 200", {"tray"}, {"135 x 200": "135x200"}),
+        ("135 x 200 x 200", {"tray", "screw"}, {"135 x 200": "135x200"}),
+        ("x 200", {"plate", "screw"}, {"x 200": "x200"}),
+        ("plate x 200", {"plate"}, {"x 200": "x200"}),
+        ("200 x 135 x 200", {"tray", "screw"}, {"135 x 200": "135x200"}),
+    ],
+)
+def test_parts_of_a_joined_size_are_not_required(query, expected, variants, index_of):
+    index = index_of({"tray": "tray 135x200", "screw": "screw 135x200 x200", "plate": "plate x200"})
+    results = index.search(query, match="all")
+    assert ({hit.id for hit in results}, results.interpretation.variants) == (expected, variants)
+
+
 def test_the_first_other_writings_of_a_query_count_in_any_number_of_clauses(index_of):
     pairs = [(f"{a}ak{b}o", f"{a}em{b}u") for a in "bdfgk" for b in "lmnprstz"]
     index = index_of({a + b: a + b for a, b in pairs}, stemmer="none")
