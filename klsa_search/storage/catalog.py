@@ -25,7 +25,7 @@ from uuid import uuid4
 
 from klsa_search.errors import IndexBusy, IndexDamaged, IndexNotFound, SettingsError, StoreError
 from klsa_search.storage.database import open_to_read, refuse_network, row_checksum, use_wal
-from klsa_search.storage.files import sync, unreadable, writable
+from klsa_search.storage.files import read_regular, replace_file, sync, unreadable, writable
 from klsa_search.storage.names import CATALOG, NEW, index_path, is_built
 
 if TYPE_CHECKING:
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 TIMEOUT: Final = 10.0
 """Seconds to wait for the transaction of another process or thread."""
+
+UNCOMMITTED: Final = "uncommitted"
+"""Mark after the ID of an index, from before its first row until after its commit."""
 
 _APPLICATION: Final = 0x4B4C5343  # "KLSC", in the file header
 _VERSION: Final = 2
@@ -69,14 +72,17 @@ Row = tuple[Any, ...]
 class Catalog:
     """The catalogue of a directory within one transaction.
 
-    claimed  collects the files of the IDs that are made for indexes in it
+    claimed  collects the IDs that are made for indexes in it, by the file of each
     """
 
     def __init__(
-        self, home: Path, connection: sqlite3.Connection | None, claimed: list[Path] | None = None
+        self,
+        home: Path,
+        connection: sqlite3.Connection | None,
+        claimed: dict[Path, str] | None = None,
     ) -> None:
         self.file = home / CATALOG
-        self.claimed = [] if claimed is None else claimed
+        self.claimed = {} if claimed is None else claimed
         self._connection = connection
 
     def rows(
@@ -149,7 +155,7 @@ def change_catalog(home: Path) -> Iterator[Catalog]:
     Nothing changes if the block fails. IndexBusy if another change takes more than ten seconds;
     WritingRefused on a network file system; IndexDamaged, StoreError. Cost: some ms.
     """
-    file, claimed = home / CATALOG, list[Path]()
+    file, claimed = home / CATALOG, dict[Path, str]()
     try:
         with _errors_of_ours(file), writable(file):
             refuse_network(file)
@@ -162,10 +168,28 @@ def change_catalog(home: Path) -> Iterator[Catalog]:
                 connection.execute("begin immediate")
                 yield Catalog(home, connection, claimed)
                 connection.execute("commit")
+                committed = dict(claimed)
+                claimed.clear()
+                if committed:
+                    _confirm(connection, committed)
     except BaseException:
         for path in claimed:
             path.unlink(missing_ok=True)
         raise
+
+
+def _confirm(connection: sqlite3.Connection, claimed: Mapping[Path, str]) -> None:
+    """Remove the mark of IDs whose rows are committed, unless another change is in progress.
+
+    A mark that stays has one effect: a copy of the folder alone is not reported.
+    """
+    with suppress(sqlite3.OperationalError):
+        connection.execute("begin immediate")
+        for file, id_ in claimed.items():
+            with suppress(OSError):
+                if read_regular(file, 100).decode("ascii", "replace").split() == [id_, UNCOMMITTED]:
+                    replace_file(file, f"{id_}\n")
+        connection.execute("rollback")
 
 
 @contextmanager

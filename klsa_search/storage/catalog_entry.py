@@ -5,7 +5,8 @@
 
 Rows belong to an ID, in the file CATALOG-ID of the index from its first row on. So an index keeps
 them when its folder is renamed, and one that is built in its place has none. A folder that was
-copied without its directory has an ID that no catalogue knows, so that this can be told.
+copied without its directory has an ID that no catalogue knows, so that this can be told. Until its
+first rows are committed, an ID is marked: concurrent readers, and those after a crash, see no copy.
 """
 
 from __future__ import annotations
@@ -17,11 +18,18 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import uuid4
 
 from klsa_search.errors import StoreError
-from klsa_search.storage.catalog import TABLES, Catalog, Row, change_catalog, read_catalog
+from klsa_search.storage.catalog import (
+    TABLES,
+    UNCOMMITTED,
+    Catalog,
+    Row,
+    change_catalog,
+    read_catalog,
+)
 from klsa_search.storage.current import current_build
 from klsa_search.storage.files import read_regular, replace_file, unreadable
 from klsa_search.storage.names import CATALOG, CATALOG_ID
@@ -53,11 +61,11 @@ class Entry:
                 without them
     """
 
-    def __init__(self, catalog: Catalog, path: Path) -> None:
+    def __init__(self, catalog: Catalog, path: Path, mark: _Mark | None = None) -> None:
         self._catalog, self._path = catalog, path
-        self._id = _read_id(path)
+        self._id, self._is_uncommitted = mark or _read_mark(path)
         self.is_known = self._id is not None and bool(self._named())
-        self.is_missing = self._id is not None and not self.is_known
+        self.is_missing = not (self._id is None or self.is_known or self._is_uncommitted)
         self._is_claimed = False
 
     def rows(self, table: str) -> list[Row]:
@@ -97,7 +105,7 @@ class Entry:
         rows = self._catalog.rows("indexes", "id = ?", [self._id])
         if rows and rows[0][1] != self._path.name:
             original = self._path.with_name(rows[0][1])
-            return [] if _read_id(original) == self._id else rows
+            return [] if _read_mark(original).id == self._id else rows
         return rows
 
     def _claim(self) -> str:
@@ -107,10 +115,10 @@ class Entry:
         """
         is_copy = self.is_missing and self._catalog.rows("indexes", "id = ?", [self._id])
         if self._id is None or is_copy:
-            self._id, file = uuid4().hex, self._path / CATALOG_ID
-            if not file.exists():
-                self._catalog.claimed.append(file)
-            replace_file(file, f"{self._id}\n")
+            self._id, self._is_uncommitted = uuid4().hex, True
+            replace_file(self._path / CATALOG_ID, f"{self._id} {UNCOMMITTED}\n")
+        if self._is_uncommitted and not self.is_known:  # a failed change removes these
+            self._catalog.claimed[self._path / CATALOG_ID] = self._id
         if not self._is_claimed:
             self._catalog.insert("indexes", [(self._id, self._path.name)])
             self._is_claimed, self.is_known, self.is_missing = True, True, False
@@ -150,12 +158,13 @@ def read_entry(path: Path) -> Iterator[Entry]:
     A warning is logged if its folder was copied without them.
     """
     home = home_of(path)
-    if _read_id(path) is None:
-        yield Entry(Catalog(home, None), path)
+    mark = _read_mark(path)  # before the catalogue: its rows are committed before it is confirmed
+    if mark.id is None:
+        yield Entry(Catalog(home, None), path, mark)
         return
     with read_catalog(home) as catalog:
-        entry = Entry(catalog, Path(os.path.realpath(path)))
-        if entry.is_missing:
+        entry = Entry(catalog, Path(os.path.realpath(path)), mark)
+        if entry.is_missing and _read_mark(path) == mark:  # else it was removed meanwhile
             _log.warning("%s", missing(path))
         yield entry
 
@@ -242,12 +251,20 @@ def missing(path: Path) -> str:
     )
 
 
-def _read_id(path: Path) -> str | None:
-    """Return the ID by which the catalogue knows the index at a path; IndexDamaged."""
+class _Mark(NamedTuple):
+    """The ID by which the catalogue knows an index, and whether its rows may be uncommitted."""
+
+    id: str | None
+    is_uncommitted: bool
+
+
+def _read_mark(path: Path) -> _Mark:
+    """Return the ID of the index at a path; IndexDamaged."""
     file = path / CATALOG_ID
     try:
-        return read_regular(file, 100).decode("ascii", "replace").strip()
+        id_, *mark = read_regular(file, 100).decode("ascii", "replace").split() or [""]
     except (FileNotFoundError, NotADirectoryError):
-        return None
+        return _Mark(None, False)
     except OSError as error:
         raise unreadable(file, error, "restore a backup of the index") from error
+    return _Mark(id_, mark == [UNCOMMITTED])

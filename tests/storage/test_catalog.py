@@ -14,6 +14,7 @@ import pytest
 from klsa_search import build, open_index
 from klsa_search.errors import IndexBusy, IndexDamaged, SettingsError, StoreError, WritingRefused
 from klsa_search.storage import catalog as module
+from klsa_search.storage import catalog_entry as entries
 from klsa_search.storage import database
 from klsa_search.storage.catalog import (
     aliases_in,
@@ -99,6 +100,41 @@ def test_an_index_that_was_copied_alone_opens_and_says_what_it_lacks(tmp_path, c
     shutil.copytree(tmp_path, tmp_path / "all", ignore=shutil.ignore_patterns("all", "alone"))
     with open_index(tmp_path / "all" / "one") as index:
         assert (index.synonyms["wing"], index.settings.alpha) == (("tail",), 0.5)
+    assert caplog.text == ""
+
+
+def test_the_first_change_of_an_index_is_not_taken_for_a_copy(home, caplog):
+    with change_entry(home / "one") as entry:
+        entry.insert("synonyms", [("tv", '["television"]')])
+        assert (home / "one" / "CATALOG-ID").exists()
+        assert read_synonyms(home / "one") == {}
+    assert read_synonyms(home / "one") == TV
+    assert caplog.text == ""
+
+
+def test_a_reader_sees_no_copy_at_any_moment_of_the_first_change(home, monkeypatch, caplog):
+    def read_and(call):
+        def wrapped(*arguments):
+            assert read_synonyms(home / "one") in ({}, TV)
+            result = call(*arguments)
+            assert read_synonyms(home / "one") in ({}, TV)
+            return result
+
+        return wrapped
+
+    for owner in (module, entries):
+        monkeypatch.setattr(owner, "replace_file", read_and(owner.replace_file))
+    write_synonyms(home / "one", TV)
+    assert "uncommitted" not in (home / "one" / "CATALOG-ID").read_text()
+
+    opened = entries.read_catalog
+
+    def changed_before_reading(folder):
+        write_synonyms(home / "two", TV)
+        return opened(folder)
+
+    monkeypatch.setattr(entries, "read_catalog", changed_before_reading)
+    assert read_synonyms(home / "two") == {}
     assert caplog.text == ""
 
 
@@ -233,6 +269,31 @@ with change_catalog(home) as catalog:
     Entry(catalog, home / "one").replace("synonyms", rows)
     os.kill(os.getpid(), signal.SIGKILL)
 """
+
+
+def test_a_failed_change_keeps_rows_whose_mark_stayed(home):
+    write_synonyms(home / "one", TV)
+    file = home / "one" / "CATALOG-ID"
+    file.write_text(f"{file.read_text().strip()} uncommitted\n")
+    with pytest.raises(ZeroDivisionError), change_entry(home / "one") as entry:
+        entry.insert("synonyms", [("car", "[]")])
+        raise ZeroDivisionError
+    assert read_synonyms(home / "one") == TV
+
+
+def test_a_killed_first_change_is_not_taken_for_a_copy(home, caplog):
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED, str(home)], check=False, timeout=PATIENCE
+    )
+    assert killed.returncode == -signal.SIGKILL
+    assert (home / "one" / "CATALOG-ID").exists()
+    assert read_synonyms(home / "one") == {}
+    write_synonyms(home / "one", TV)
+    assert read_synonyms(home / "one") == TV
+    assert caplog.text == ""
+    shutil.move(home / "one", home.parent / "one")
+    assert read_synonyms(home.parent / "one") == {}
+    assert "was copied without the catalogue" in caplog.text
 
 
 def test_what_a_killed_process_began_is_undone(home):
