@@ -180,10 +180,8 @@ def json_documents(path: Path, intake: Intake) -> Iterator[Document]:
     else:
         first = list(islice(values := _values(path), 2))
         rows = chain(first, values)
-    if is_array and first and _begins_tables(first[0][1]):
-        tables = (row for _, row in rows if isinstance(row, dict))
-        content = {t["name"]: t["data"] for t in tables if {"name", "data"} <= t.keys()}
-        rows = _enclosed(first[0][0], content, path, intake)
+    if is_array and _are_tables([row for _, row in first]):
+        rows = _enclosed(first[0][0], _tables(row for _, row in rows), path, intake)
     elif len(first) == 1 and not is_array:
         rows = _enclosed(*first[0], path, intake)
     elif intake.options.records:
@@ -191,9 +189,32 @@ def json_documents(path: Path, intake: Intake) -> Iterator[Document]:
     yield from intake.documents(path, _objects(rows, path, intake))
 
 
-def _begins_tables(element: Any) -> bool:
-    """Return whether it is the first element of an array as phpMyAdmin writes tables."""
-    return isinstance(element, dict) and element.get("type") == "header" and "comment" in element
+def _are_tables(elements: list[Any]) -> bool:
+    """Return whether an array begins with these elements as phpMyAdmin writes tables."""
+    kinds = [element.get("type") if isinstance(element, dict) else None for element in elements]
+    is_export = kinds[:1] == ["header"] and all(kind in _OF_TABLES for kind in kinds[1:])
+    return is_export and any(map(_is_table, elements))
+
+
+_OF_TABLES: Final = ("database", "table")
+
+
+def _is_table(element: Any) -> bool:
+    is_named = isinstance(element, dict) and isinstance(element.get("name"), str)
+    return is_named and isinstance(element.get("data"), list)
+
+
+def _tables(elements: Iterable[Any]) -> dict[str, list[Any]]:
+    """Return the rows of tables by name; with their databases if two have the same name."""
+    tables = [element for element in elements if _is_table(element)]
+    counts = Counter(table["name"] for table in tables)
+    content: dict[str, list[Any]] = {}
+    for table in tables:
+        name = table["name"]
+        if counts[name] > 1 and "database" in table:
+            name = f"{table['database']}.{name}"
+        content.setdefault(name, []).extend(table["data"])
+    return content
 
 
 _NO_LISTS: Final = "is no single object with lists; leave out records"

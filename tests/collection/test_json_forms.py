@@ -106,6 +106,32 @@ def test_the_rows_of_a_table_are_read_among_objects_about_it(tmp_path):
     assert [title for _, title, _ in read(path)[0]] == ["x", "y"]
 
 
+def test_tables_of_two_databases_may_have_the_same_name(tmp_path):
+    path = tmp_path / "all.json"
+    tables = [
+        part
+        for name, row in (("shop", PUMP), ("blog", VALVE))
+        for part in (
+            {"type": "database", "name": name},
+            {"type": "table", "name": "posts", "database": name, "data": [row]},
+        )
+    ]
+    path.write_text(json.dumps([{"type": "header", "comment": "Export"}, *tables]))
+    notes = read(path)[1].notes
+    assert any("'shop.posts'" in note for note in notes)
+    assert any("'blog.posts'" in note for note in notes)
+    for name, title in (("shop", "Pump"), ("blog", "Valve")):
+        assert [row[1] for row in read(path, records=f"{name}.posts")[0]] == [title]
+
+
+@pytest.mark.parametrize("kind", ["item", "table", "database"])
+def test_documents_of_a_type_header_are_no_tables(tmp_path, kind):
+    path = tmp_path / "parts.json"
+    parts = [{"type": "header", "comment": "nice text", "name": "n1"}, {"type": kind, "name": "n2"}]
+    path.write_text(json.dumps(parts))
+    assert [title for _, title, _ in read(path)[0]] == ["n1", "n2"]
+
+
 def test_a_list_is_named_in_python_and_in_one_line(tmp_path):
     content = {"data": {"cards": ["a", "b"]}}
     path = tmp_path / "board.json"
