@@ -91,6 +91,21 @@ def may_name_ids(name: str) -> bool:
     return _ID.fullmatch(name.strip()) is not None
 
 
+_CODE: Final = re.compile(r"(?=.{2,40}\Z)[A-Za-z]{1,10}[-_/.]?\d[\w/.-]*")
+
+
+def has_codes(name: str, records: Iterable[Mapping[str, Any]]) -> bool:
+    """Return whether the values of a name are codes that differ, which may be IDs.
+
+    >>> has_codes("model", [{"model": "INC-1"}, {"model": "INC-2"}])
+    True
+    >>> has_codes("model", [{"model": "INC-1"}, {"model": "INC-1"}])
+    False
+    """
+    values = [str(record.get(name, "")) for record in records]
+    return 1 < len(values) == len({*values}) and all(map(_CODE.fullmatch, values))
+
+
 def option(name: str, value: str) -> str:
     """Return an option with its value as messages write it, which commands take.
 

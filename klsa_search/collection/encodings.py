@@ -110,7 +110,7 @@ def _detection(text: Iterable[bytes]) -> _Detection:
 
 
 def decoded(data: bytes, *encodings: str | None) -> str:
-    """Return a text of any bytes: in UTF-16 if it begins so, else in the first encoding that fits.
+    """Return a text of any bytes: in UTF-16 or UTF-32 if it begins so, else in the first that fits.
 
     encodings  names, also unknown ones; if none fits, the text is in that detected, or Windows-1252
     """
@@ -128,8 +128,8 @@ def decoded_lines(
 ) -> Iterator[tuple[int, str]]:
     """Yield (number from 1, line), decoded as UTF-8, UTF-16 or another encoding; see `lines`.
 
-    encoding  by default detected: UTF-16 by the first bytes, others by all lines at the first that
-              is not UTF-8
+    encoding  by default detected: UTF-16 and UTF-32 by the first bytes, others by all lines at the
+              first that is not UTF-8
     note      called with what was detected
     Bytes that are invalid in UTF-8 become lone surrogates. TruncatedFile if the encoding cannot be
     told, or does not fit.
@@ -158,6 +158,15 @@ def decoded_lines(
             yield number, line.encode("utf-8", "surrogateescape").decode(detected)
         except UnicodeDecodeError as error:
             raise invalid_encoding(path, number, detected, error) from None
+
+
+def encoding_advice(text: str) -> str:
+    r"""Return the end of an error about a text with escape sequences of ISO 2022; "" for others.
+
+    >>> encoding_advice("\x1b$B%]\x1b(B"), encoding_advice("\x1b[31mred")
+    ('; name the encoding (--encoding iso2022_jp, in Python encoding=)', '')
+    """
+    return "; name the encoding (--encoding iso2022_jp, in Python encoding=)" * ("\x1b$" in text)
 
 
 def _note(detected: str, further: Sequence[str], number: int) -> str:

@@ -12,6 +12,7 @@ from klsa_search.collection.columns import (
     SAMPLE,
     TEXT_NAMES,
     Columns,
+    has_codes,
     may_name_ids,
     option,
     with_prose,
@@ -150,6 +151,8 @@ class Intake:
         if numbered:
             self.numbered.append(str(file))
             unused = columns.common("id", names) or list(filter(may_name_ids, names))[:1]
+            if not unused and names[:1] and names[0] not in columns.filled(names).names():
+                unused = [name for name in names[:1] if has_codes(name, following())]
             for name in unused if "id" not in columns.unused else ():
                 advice = f"{option('id', name)} uses it"
                 self.note(file, f"column {name!r} is not used as ID; {advice}")

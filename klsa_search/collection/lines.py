@@ -22,7 +22,10 @@ GZIP = b"\x1f\x8b"
 ZIP = b"PK\x03\x04"
 ZSTD = b"\x28\xb5\x2f\xfd"
 UTF8_BOM = b"\xef\xbb\xbf"
-_MARKS: Final = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
+_MARKS: Final = {
+    b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be",
+    b"\xff\xfe\0\0": "utf-32-le", b"\0\0\xfe\xff": "utf-32-be",
+}  # fmt: skip
 """Encodings by their byte-order marks."""
 _ZEROS: Final = {b"\0\1\0\1": "utf-16-le", b"\1\0\1\0": "utf-16-be"}
 """Encodings by which of the first four bytes are 0, if the first characters are ASCII."""
@@ -205,18 +208,19 @@ def decoded_head(data: bytes, encoding: str | None = None) -> str:
 
 
 def wide_encoding(data: bytes) -> str | None:
-    r"""Return the codec of UTF-16 if the start of a file is that, else None.
+    r"""Return the codec of UTF-16 or UTF-32 if the start of a file is that, else None.
 
-    Without a byte-order mark the first characters must be ASCII.
+    UTF-32 needs a byte-order mark; in UTF-16 without one the first characters must be ASCII.
 
     >>> wide_encoding("id,café".encode("utf-16-le")), wide_encoding(b"a\0\0\0bcd and so on")
     ('utf-16-le', None)
     """
-    return _MARKS.get(data[:2]) or _ZEROS.get(bytes(byte == 0 for byte in data[:4]))
+    marked = _MARKS.get(data[:4]) or _MARKS.get(data[:2])
+    return marked or _ZEROS.get(bytes(byte == 0 for byte in data[:4]))
 
 
 def wide_encoding_of(path: Path) -> str | None:
-    """Return the codec of UTF-16 if a file begins like that: see `wide_encoding`."""
+    """Return the codec of UTF-16 or UTF-32 if a file begins like that: see `wide_encoding`."""
     return wide_encoding(head_bytes(path, 4))
 
 

@@ -18,6 +18,7 @@ from klsa_search.collection.columns import (
     listed,
     may_name_ids,
 )
+from klsa_search.collection.encodings import encoding_advice
 from klsa_search.collection.intake import Intake, read_ahead
 from klsa_search.collection.json_values import list_of
 from klsa_search.collection.model import Document, text_fault
@@ -27,7 +28,11 @@ from klsa_search.errors import CollectionError
 _NAMELESS: Final = re.compile(r"|Unnamed: \d+")  # pandas names them so
 _NO_TEXT: Final = frozenset(["NA", "<NA>", "NULL", "NaN", "nan", "None", "\\N", "#N/A"])
 """Cells without a text, as R, pandas, databases and Excel write them."""
-_AHEAD: Final = 100  # rows that show which columns have lists
+_AHEAD: Final = 100  # rows that show which columns have lists, or no blank cells
+_MOST_TOTALS: Final = 3  # rows at the end, such as a sum, the tax and both
+_NUMBER: Final = re.compile(
+    r"(?:[€$£¥]|[A-Z]{3})?\s*[-+]?\d{1,3}(?:[.,'\s]?\d{3})*(?:[.,]\d+)?\s*(?:[€$£¥%]|[A-Z]{3})?"
+)
 _SHOWN: Final = 40  # characters of a cell in a message
 
 
@@ -89,7 +94,7 @@ def row_documents(
 
     A first column without a name, as pandas and R write it, or with one such as `Ticket ID` is the
     ID if no other column is and its values differ. Lines of one cell at the end, after a blank one,
-    are left out. Text cells such as NA count as blank.
+    and totals without an ID, are left out. Text cells such as NA count as blank.
     """
     names = header.names
     key = names[0] if _has_key(header, ahead, intake.columns) else None
@@ -102,7 +107,7 @@ def row_documents(
 
     columns, numbered = intake.begin(path, names, key=key, following=following)
     step = "; if this line is a document, add one above it with the names of the columns"
-    columns.refuse_without_text(names, header.origin, step)
+    columns.refuse_without_text(names, header.origin, encoding_advice("".join(names)) or step)
     texts, missing = columns.texts_in(names), 0
     for origin, cells in table:
         record = header.record(cells)
@@ -135,7 +140,7 @@ def _table(
     ahead: Callable[[], Iterable[Sequence[Any]]],
     fault: Callable[[list[Any]], str | None],
 ) -> _Table:
-    """Yield the rows of the table, with lists as such, but for lines of text below it."""
+    """Yield the rows of the table, with lists as such, but for lines and totals below it."""
     names = header.names
     columns = intake.columns.completed(names, header.origin)
     used = columns.filled(names).names()
@@ -159,17 +164,22 @@ def _table(
             cells[at] = cells[at] if value is None else value
         yield f"{path}:{row.number}", cells
 
+    filled = _filled(ahead()) if (key or intake.columns.id) == names[0] else set()
     below: list[Row] = []  # lines that may stand below the table
     for row in rows:
-        if (below or row.follows_blank) and len(row.cells) == 1 and needed > 2:
+        is_text = (below or row.follows_blank) and len(row.cells) == 1 and needed > 2
+        if is_text or (len(below) < _MOST_TOTALS and _is_total(row.cells, filled)):
             below.append(row)
             continue
         for earlier in (*below, row):
+            if is_blank(earlier.cells[0]):
+                filled = set()  # rows without an ID are documents here
             yield from checked(earlier)
         below.clear()
     if below:
         left_out = f"{counted(len(below), 'line')} below the table"
-        first = f"line {below[0].number:,}, {shown(below[0].cells[0])}"
+        value = next(cell for cell in below[0].cells if not is_blank(cell))
+        first = f"line {below[0].number:,}, {shown(value)}"
         intake.note(path, f"left out {left_out}, from {first}")
 
 
@@ -186,6 +196,7 @@ def _list_columns(rows: Iterable[Sequence[Any]], names: Sequence[str]) -> list[i
 def _has_key(header: Header, rows: Callable[[], Iterable[Sequence[Any]]], columns: Columns) -> bool:
     """Return whether the first column has the IDs: by its name, and all its values differ.
 
+    Only totals at the end may have none.
     Cost: reads all rows of a table whose first column has no name, or one of IDs.
     """
     first, *further = header.names
@@ -194,11 +205,33 @@ def _has_key(header: Header, rows: Callable[[], Iterable[Sequence[Any]]], column
     if 0 not in header.nameless and (not may_name_ids(first) or columns.common("id", further)):
         return False
     seen: set[Any] = set()
+    filled, totals = _filled(rows()), 0
     for cells in rows():
-        if len(cells) > 1 and (is_blank(cells[0]) or cells[0] in seen):  # one: below the table
+        if totals < _MOST_TOTALS and _is_total(cells, filled):
+            totals += 1
+        elif len(cells) > 1 and (totals or is_blank(cells[0]) or cells[0] in seen):
             return False
-        seen.add(cells[0])
+        else:  # also a line of one cell, which is below the table
+            seen.add(cells[0])
     return bool(seen)
+
+
+def _filled(rows: Iterable[Sequence[Any]]) -> set[int]:
+    """Return the numbers of the other columns that all of the first rows with an ID fill."""
+    first = [cells for cells in islice(rows, _AHEAD) if len(cells) > 1 and not is_blank(cells[0])]
+    columns = range(1, min(map(len, first), default=0))
+    return {at for at in columns if not any(is_blank(cells[at]) for cells in first)}
+
+
+def _is_total(cells: Sequence[Any], filled: set[int]) -> bool:
+    """Return whether a row has no ID, but numbers, at most a short label, and a gap in `filled`."""
+    if not is_blank(cells[0]):
+        return False
+    values = [cell for cell in cells if not is_blank(cell)]
+    texts = [value for value in values if not _NUMBER.fullmatch(str(value).strip())]
+    is_labelled = not texts or (len(texts) == 1 and len(str(texts[0])) <= _SHOWN)
+    has_gap = any(at >= len(cells) or is_blank(cells[at]) for at in filled)
+    return is_labelled and len(texts) < len(values) and has_gap
 
 
 def is_blank(cell: Any) -> bool:

@@ -302,6 +302,61 @@ def test_lines_below_a_table_are_left_out(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("table", "label"),
+    [
+        ("Item No,Title,Text,Price\n1,a,b c,1.5\n2,d,e f,2.5\n,,Total,4.0\n", "Total"),
+        ("Nr;Titel;Text;Preis\n1;a;b c;1,50\n2;d;e f;2,50\n;;Summe;€ 1.004,00\n", "Summe"),
+        (",title,text,n\n1,a,b c,1\n2,d,e f,2\n,Sum,,3\n,VAT,,1\n,,,4\n\nBy Ann\n", "Sum"),
+    ],
+)
+def test_totals_at_the_end_are_left_out_with_a_note(tmp_path, table, label):
+    found, source = read(tmp_path, table)
+    assert [row[:3] for row in found] == [("1", "a", "b c"), ("2", "d", "e f")]
+    assert any(f"below the table, from line 4, {label!r}" in note for note in source.notes)
+    columns = source.options["columns"]  # as an index stores them to read the file again
+    assert read(tmp_path, table, columns=columns)[0] == found
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        ",g,h i,4\n",
+        ",Hose,It bends,\n",
+        ",,a note,\n",
+        ",,a note,2024-01-03\n",
+        ",,It leaks at the valve that was replaced in May,4\n",
+        ",,Total,4\n3,g,h i,4\n",
+        ",,pump,4\n,,valve,5\n,,hose,6\n,,fan,7\n",
+    ],
+)
+def test_other_rows_without_an_id_are_documents(tmp_path, rows):
+    found, source = read(tmp_path, f"Item No,Title,Text,Price\n1,a,b c,1\n2,d,e f,2\n{rows}")
+    assert len(found) == 2 + rows.count("\n")
+    assert "column 'Item No' is not used as ID" in source.notes[0]
+
+
+def test_a_column_that_may_be_blank_tells_no_totals(tmp_path):
+    table = "Item No,Title,Text,Price\n1,Pump,leaks,3\n2,Valve,,4\n,Hose,,5\n"
+    assert [row[1] for row in read(tmp_path, table)[0]] == ["Pump", "Valve", "Hose"]
+
+
+@pytest.mark.parametrize(
+    ("header", "rows", "is_shown"),
+    [
+        ("Reference,title,text", "R1,a,b\nR2,c,d\n", True),
+        ("Reference,title,text", "R1,a,b\nR1,c,d\n", False),
+        ("Reference,title,text", "a,a,b\nb,c,d\n", False),
+        ("title,text,Reference", "R1,b,x\nR2,d,y\n", False),
+    ],
+)
+def test_codes_in_the_first_column_are_suggested_as_ids(tmp_path, header, rows, is_shown):
+    found, source = read(tmp_path, f"{header}\n{rows}")
+    assert [row[0] for row in found] == ["1", "2"]
+    hint = f"{tmp_path}/x.csv: column 'Reference' is not used as ID; --id Reference uses it"
+    assert (hint in source.notes) == is_shown
+
+
+@pytest.mark.parametrize(
     ("content", "count"),
     [
         ("text,a,b\n\nfirst text here,,\n\nsecond text,,\n\nthird text only,,\n", 3),

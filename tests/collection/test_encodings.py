@@ -205,6 +205,7 @@ def test_too_little_text_for_detection_is_reported(tmp_path):
         ("utf-16", "chinese"),
         ("utf-16-le", "russian"),
         ("utf-16-be", "japanese"),
+        ("utf-32", "german"),
     ],
 )
 def test_text_that_indicates_its_encoding_is_read(tmp_path, codec, language, name):
@@ -218,6 +219,18 @@ def test_zeros_within_a_text_are_not_taken_for_utf_16(tmp_path):
     (tmp_path / "a.jsonl").write_bytes(b"a\0\0\0bcd\n" + b'{"text": "the pump leaks"}\n')
     source = open_collection(tmp_path / "a.jsonl", on_error="skip")
     assert [document.text for document in source.documents()] == ["the pump leaks"]
+
+
+def test_faults_of_text_with_escape_sequences_name_the_encoding(tmp_path):
+    path = tmp_path / "a.csv"
+    for header in ("id,title,text", "番号,件名,本文"):
+        for row in ("1,ポンプ,ポンプが漏れる", "1,ポンプ"):
+            path.write_bytes(f"{header}\n{row}\n".encode("iso2022_jp"))
+            with pytest.raises(CollectionError, match=r"encoding \(--encoding iso2022_jp"):
+                list(open_collection(path).documents())
+    path.write_bytes(f"{header}\n1,ポンプ,ポンプが漏れる\n".encode("iso2022_jp"))
+    (document,) = open_collection(path, encoding="iso2022_jp").documents()
+    assert document.text == "ポンプが漏れる"
 
 
 def test_escapes_of_terminals_are_text(tmp_path):
