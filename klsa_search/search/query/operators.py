@@ -179,7 +179,8 @@ class OperatorReader:
     def _stray_names(self, clauses: Sequence[Clause]) -> dict[str, Relaxed]:
         """Return the words of a short query that may be meant as in a field, but are not.
 
-        What precedes their colon is a field whose words are not searched, or nearly a field.
+        What precedes their colon is a field whose words are not searched, or from four letters on
+        nearly one.
         """
         if len(clauses) > LONG:
             return {}
@@ -187,7 +188,7 @@ class OperatorReader:
         return {
             clause.written: "not_an_operator"
             for clause, name in names
-            if name and get_close_matches(name, self._names, 1, _NEAR)
+            if name and get_close_matches(name, self._names, 1, _NEAR if len(name) > 3 else 1.0)
         }
 
     def _with_suffixes(

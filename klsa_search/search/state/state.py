@@ -117,9 +117,9 @@ class State:
         columns = {name: fields[name] for name in declared if name in fields}
         keywords = {name: column for name, column in columns.items() if column.type == "keyword"}
         analyzer, documents_at = self.info.analyzer, self.documents.at
-        return QueryParser(
-            self.snapshot, analyzer, keywords, documents_at, self.synonyms, fields.keys()
-        )
+        id_ = self.info.manifest.reading.get("columns", {}).get("id") or "id"
+        others = (*fields, "id", id_)
+        return QueryParser(self.snapshot, analyzer, keywords, documents_at, self.synonyms, others)
 
     @lazy_property
     def parameters(self) -> Parameters:

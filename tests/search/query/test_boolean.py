@@ -6,6 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from klsa_search import build
 from klsa_search.search.query.syntax import Clause, parse_boolean
 from tests.support.examples import one_in
 
@@ -126,6 +127,25 @@ def test_excluded_words_are_in_no_hit(index, query, excluded):
     assert results.interpretation.excluded == excluded
     for hit in results:
         assert set(excluded).isdisjoint(_text(int(hit.id)).split())
+
+
+@pytest.mark.parametrize("column", ["id", "sku"])
+def test_the_name_of_the_id_is_no_operator(column, tmp_path):
+    source = tmp_path / "source.csv"
+    source.write_text(f"{column},text\nE-1/2,valve 10:30\nE-3/4,a pump\n")
+    with build(source, columns={"id": column}, name="made", home=tmp_path / "home") as index:
+        for query in (f"{column}:E-1/2", f"pump {column.upper()}:E-1/2", "id:7"):
+            written = query.split()[-1]
+            assert index.search(query).interpretation.relaxed == {written: "not_an_operator"}
+        for query in (
+            "did:plc:ab",
+            "skx:7",
+            "valve 10:30",
+            "std::sort",
+            "note: valve",
+            f"{column}",
+        ):
+            assert index.search(query).interpretation.relaxed == {}
 
 
 @pytest.mark.parametrize(
