@@ -61,7 +61,8 @@ class QueryInterpretation(LazyFields):
     synonyms  words or sequences of words, and the synonyms that were searched as well
     corrections  words that no document contains, and the corrections that were searched instead
               or, for words still in `unknown`, only suggested
-    did_you_mean  the query with all corrections applied, if some were only suggested, else None
+    did_you_mean  the query with all corrections applied, if some were only suggested, else None;
+              None if no document contains any of the words that it would keep
     id        ID of a document that is the whole query: the first hit, unless a filter excludes it
 
     >>> results = index.search('"bald tyres" coolants pum* -red')
@@ -275,7 +276,10 @@ class QueryBuilder:
 
     def interpretation(self, query: str) -> QueryInterpretation:
         """Return the interpretation of the query."""
-        is_suggested = not self.corrections.keys().isdisjoint(self.unknown)
+        unknown = {*self.unknown}
+        is_suggested = not self.corrections.keys().isdisjoint(unknown)
+        # Else no document contains any word that the suggestion keeps.
+        is_suggested &= bool(self.words) or unknown <= self.corrections.keys()
         return QueryInterpretation(
             words=tuple(self.words),
             unknown=tuple(self.unknown),

@@ -218,6 +218,20 @@ def test_plausible_words_stay(index_of):
     assert index.search("shaep").interpretation.words == ("shape",)
 
 
+@pytest.mark.parametrize(
+    ("query", "meant"),
+    [
+        ("retreival", "retrieval"),
+        ("65 retreival", None),
+        ("retreival 65 xyzzy", None),
+        ("65 retreival paper", "65 retrieval paper"),
+    ],
+)
+def test_a_suggestion_keeps_words_of_documents(query, meant, index):
+    said = index.search(query, spelling="suggest").interpretation
+    assert (said.corrections["retreival"], said.did_you_mean) == ("retrieval", meant)
+
+
 def test_corrections_can_be_suggested_or_turned_off(index):
     suggested = index.search("retreival paper", spelling="suggest")
     assert suggested.hits == index.search("paper").hits
