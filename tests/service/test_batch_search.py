@@ -148,7 +148,8 @@ def test_merged_searches_that_are_refused(client, body, reason):
             422,
             "queries[0]: filter: unknown field",
         ),
-        ([{"q": "x", "qq": "y"}], 422, "unknown parameter 'qq'"),
+        ([{"q": "x", "zzz": "y"}], 422, "unknown parameter 'zzz'; the parameters are: "),
+        ([{"q": "x", "facet": "y"}], 422, "unknown parameter 'facet'; did you mean `facets`?"),
     ],
 )
 def test_a_batch_that_cannot_be_answered_names_the_search(client, searches, status, reason):

@@ -309,6 +309,7 @@ def _parser() -> Lark:
 
 
 _COMPARISONS: Final = (*(name.lower() for name in get_args(Comparison)), "null", "!=")
+_WORDS: Final = {*_COMPARISONS, "and", "or", "not", "filter"}
 _SYNTAX: Final = (
     '{"and": [...]}, {"or": [...]}, {"not": {...}} or {"field": NAME, COMPARISON: VALUE}, where a '
     f"comparison is {', '.join(_COMPARISONS[:-1])} or {_COMPARISONS[-1]}"
@@ -335,7 +336,8 @@ def _read(mapping: object, depth: int) -> Filter:
     if "field" in mapping:
         return _conditions(mapping)
     if len(mapping) != 1 or (operator := next(iter(mapping))) not in ("and", "or", "not"):
-        raise invalid(f"{_repr(dict(mapping))} is not a filter; give {_SYNTAX}")
+        example = _equality(mapping)
+        raise invalid(f"{_repr(dict(mapping))} is not a filter; give {example}{_SYNTAX}")
     operands = mapping[operator]
     if operator == "not":
         return negation(_read(operands, depth + 1))
@@ -343,6 +345,16 @@ def _read(mapping: object, depth: int) -> Filter:
         raise invalid(f"{operator!r} is {_repr(operands)}; give a list of filters")
     parts = tuple(_read(part, depth + 1) for part in operands)
     return And(parts) if operator == "and" else Or(parts)
+
+
+def _equality(mapping: Mapping[object, object]) -> str:
+    """Return the filter that {NAME: VALUE} stands for, for a message; blank for others."""
+    name, value = next(iter(mapping.items()), ("", None))
+    is_field = isinstance(name, str) and name[:1].isalpha() and name.lower() not in _WORDS
+    if len(mapping) != 1 or not is_field or not isinstance(value, str | int | float):
+        return ""
+    example = json.dumps({"field": name, "=": value}, ensure_ascii=False)
+    return f"{example}, in general " if len(example) <= 100 else ""
 
 
 def _conditions(mapping: Mapping[Any, Any]) -> Filter:

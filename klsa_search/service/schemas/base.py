@@ -18,6 +18,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from pydantic_core import PydanticCustomError, Url
 
 from klsa_search.core.parameters import encodable
+from klsa_search.core.wording import suggestion
 from klsa_search.errors import QueryError
 
 # With these limits no request of an index like Reuters-21578 takes more than about a second. The
@@ -50,15 +51,23 @@ class RequestModel(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _refuse_unknown(cls, value: Any) -> Any:
+        if isinstance(value, list):
+            required = [name for name, about in cls.model_fields.items() if about.is_required()]
+            form = ", ".join(f'"{name}": ...' for name in required) or "..."
+            raise PydanticCustomError(
+                "list_sent", "a list was sent; send an object: {form}", {"form": f"{{{form}}}"}
+            )
         fields = cls.model_fields.keys()
         for name in value if isinstance(value, dict) else ():
             if name not in fields:
+                advice = suggestion(str(name), fields).strip()
+                advice = advice or f"the parameters are: {', '.join(fields)}"
                 raise PydanticCustomError(
                     "unknown_parameter",
-                    "unknown parameter {name}; the parameters are: {known}",
+                    "unknown parameter {name}; {advice}",
                     {
                         "name": repr(name),
-                        "known": ", ".join(cls.model_fields),
+                        "advice": advice,
                         "field": str(name).encode(errors="backslashreplace").decode(),
                     },
                 )

@@ -192,6 +192,8 @@ async def _invalid(_: Request, error: Exception) -> JSONResponse:
         return failure_answer(QueryError.code, first["msg"], str(context["field"]))
     if len(location) < 2:
         message = "the body must be a JSON object, sent with Content-Type: application/json"
+        if kind == "list_sent":
+            message = f"the body: {first['msg']}"
         return failure_answer(QueryError.code, message)
     field = str(location[1])
     if kind == "missing":

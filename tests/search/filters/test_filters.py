@@ -237,6 +237,13 @@ def test_worked_examples(text, ids):
         ("year IN [" + "1," * 1_000 + "1]", "more than 1,000 conditions and values"),
         (5, "filter = 5 is not a filter"),
         ({}, "{} is not a filter"),
+        (
+            {"brand": "Bosch"},
+            """{'brand': 'Bosch'} is not a filter; give {"field": "brand", "=": "Bosch"}, in""",
+        ),
+        ({"gt": {"year": 3}}, """is not a filter; give {"and": [...]}"""),
+        ({"exists": True}, """is not a filter; give {"and": [...]}"""),
+        ({"filter": "year > 3"}, """is not a filter; give {"and": [...]}"""),
         ({"and": {}}, "'and' is {}; give a list of filters"),
         ({"and": [3]}, "3 is not a filter"),
         ({"field": "year"}, "has no comparison"),
