@@ -23,6 +23,21 @@ def search(writer, **options):
     return answer.json()
 
 
+def test_a_list_of_rules_is_refused_with_the_form_of_the_body(writer):
+    error = failure_of(writer.put(PATH, json=[RULE]), 422)
+    assert error["message"] == 'the body: a list was sent; send an object: {"rules": ...}'
+
+
+def test_a_rule_has_the_id_of_the_path(writer):
+    then = {"hide": ["3"]}
+    assert writer.put(f"{PATH}/q", json={"then": then}).json()["rules"] == 1
+    assert writer.get(PATH).json()["rules"] == [{"id": "q", "then": then}]
+    error = failure_of(writer.put(f"{PATH}/q", json={"id": "p", "then": then}), 422)
+    assert error["field"] == "id"
+    failure_of(writer.put(f"{PATH}/q q", json={"then": then}), 422)
+    writer.delete(PATH)
+
+
 def test_rules_are_set_searched_by_and_removed(writer):
     assert writer.get(PATH).json() == {"index": "first", "rules": [], "warnings": []}
     before = search(writer)

@@ -15,7 +15,7 @@ from klsa_search.search.index import Index
 from klsa_search.service.dependencies import Service, router_for
 from klsa_search.service.index_service import IndexService, settings_from_client
 from klsa_search.service.schemas.base import Answer, RequestModel
-from klsa_search.storage.rules import MAX_RULES, Rule
+from klsa_search.storage.rules import MAX_RULES, Rule, RuleId
 
 A = TypeVar("A", bound=Answer)
 
@@ -39,6 +39,12 @@ class RulesBody(RequestModel):
             ]
         ],
     )
+
+
+class RuleBody(Rule):
+    """The body of PUT /indexes/{name}/rules/{id}."""
+
+    id: RuleId = Field("", description="that of the path, or left out")
 
 
 class RulesAnswer(Answer):
@@ -99,13 +105,17 @@ async def rule(name: str, id: str, service: Service) -> Response:
 
 
 @router.put("/indexes/{name}/rules/{id}", summary="Set a rule")
-async def put_rule(name: str, id: str, body: Rule, service: Service) -> RulesSet:
-    """Replace the rule of this ID in its place, or add it as the last."""
-    if body.id != id:
+async def put_rule(name: str, id: str, body: RuleBody, service: Service) -> RulesSet:
+    """Replace the rule of this ID in its place, or add it as the last.
+
+    The body may leave the ID out.
+    """
+    if body.id not in ("", id):
         raise QueryError(
             f"id = {body.id!r} differs from {id!r} in the path; leave it out", field="id"
         )
-    return await _change_rules(service, name, lambda index: index.put_rule(body))
+    rule_ = body.as_json() | {"id": id}
+    return await _change_rules(service, name, lambda index: index.put_rule(rule_))
 
 
 @router.delete("/indexes/{name}/rules/{id}", summary="Delete a rule")
