@@ -483,6 +483,29 @@ def test_a_number_that_ends_ids_of_several_partitions_names_none(home: Path, pre
         assert len(found) == (30 if prefix else 0)
 
 
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_a_number_before_a_sign_names_the_only_id(home: Path, partitions: int) -> None:
+    ids = [
+        "E-1043/2",
+        "E-1044/2",
+        "E-1044/3",
+        "x-2024",
+        "2024/b",
+        "p-12.500/a",
+        "p-700.5",
+        "5551/7",
+    ]
+    ids += ["E-10431/1", "IMG_6001.jpg", "a-801-802", "b/802"]
+    made = [{"id": id_, "text": "pump valve 9001"} for id_ in ids] + [{"id": "9001-x", "text": "a"}]
+    expected = {"1043": "E-1043/2", "#1043": "E-1043/2", "2024": "x-2024", "6001": "IMG_6001.jpg"}
+    expected |= {"801": "a-801-802", "10431": "E-10431/1"}
+    others = ["1044", "500", "700", "5551", "802", "9001", "104", "043", "43", "1045"]
+    name = f"signs{partitions}"
+    with build(made, name=name, home=home, partitions=partitions, workers=1) as index:
+        for query in (*expected, *others):
+            assert index.search(query).interpretation.id == expected.get(query), query
+
+
 @pytest.mark.parametrize("most", [10, 1_000])
 @pytest.mark.parametrize("count", [4, pytest.param(8, marks=pytest.mark.slow)])
 def test_any_history_of_writes_leaves_bm25_as_it_is(

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 _ID: Final = re.compile(r"(?=\S*[^\W\d_])(?=\S*(?:\d|_|[^\w\s]))[^\s\ud800-\udfff]+")
 """Queries that may be the ID of a document: others are words or numbers, even if they are IDs."""
 _NUMBER: Final = re.compile(r"#?(\d{3,})")
-_DECIMAL: Final = re.compile(r"\d[.,]\d+\Z")
 _LETTERS_AND_DIGITS: Final = re.compile(r"([^\W\d_]+)[\s\W_]?(\d+)")
 
 
@@ -195,8 +194,8 @@ def named_document(
 ) -> int | None:
     """Return the doc id of the document whose ID is the query, or None.
 
-    A number of three digits or more that no document contains is the only ID that ends with it, if
-    that has a letter and its document may be a hit.
+    A number of three digits or more that no document contains is the only ID that ends with it, or
+    else has it before a sign, if that has a letter and its document may be a hit.
     """
     text = request.query.strip()
     if number := _NUMBER.fullmatch(text):
@@ -234,8 +233,13 @@ def _numbered_document(
     if evidence.of(("number", number), containing):
         return None
     live = state.snapshot.live_docs()  # without those that a view hides
-    doc_ids = state.texts.ids.ending_with(number, state.documents, live)
-    if evidence.of(("IDs of a number", number), lambda: len(doc_ids)) != 1 or not doc_ids:
+    ids, doc_ids, total = state.texts.ids, list[int](), 0
+    for is_last in (True, False):  # with the same total in all partitions
+        if not total:
+            doc_ids = ids.with_number(number, state.documents, live, is_last=is_last)
+            question = ("IDs of a number", number, is_last)
+            total = evidence.of(question, partial(len, doc_ids))
+    if total != 1 or not doc_ids:
         return None
     (doc_id,), (id_,) = doc_ids, state.documents.ids(doc_ids)
     # The answer names the ID, which filters and masks may hide; it has no score.
@@ -244,7 +248,8 @@ def _numbered_document(
         and (request.filter is None or doc_id in state.filters.of(request.filter))
         and (request.min_score or 0.0) <= 0.0
     )
-    return doc_id if allowed and _ID.fullmatch(id_) and not _DECIMAL.search(id_) else None
+    is_decimal = re.search(rf"\d[.,]{number}(?!\d)|(?<!\d){number}[.,]\d", id_)
+    return doc_id if allowed and _ID.fullmatch(id_) and not is_decimal else None
 
 
 def _parse(

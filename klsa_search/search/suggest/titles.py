@@ -81,9 +81,12 @@ class _Chunk:
             yield self.first + line - 1
             at = self.text.find(needle, lines[line])
 
-    def ending_with(self, number: bytes) -> Iterator[int]:
-        """Yield the doc ids of lines that end with these digits and no digit before, ascending."""
-        ending = number + b"\n"
+    def with_number(self, number: bytes, end: bytes) -> Iterator[int]:
+        """Yield the doc ids of lines with these digits before this end, and no digit before them.
+
+        They ascend.
+        """
+        ending = number + end
         at = self.text.find(ending)
         while at >= 0:
             if not self.text[at - 1 : at].isdigit():
@@ -154,13 +157,26 @@ class Lines:
             )
         )
 
-    def ending_with(
-        self, number: str, documents: DocumentReader, live: npt.NDArray[np.bool_]
+    def with_number(
+        self,
+        number: str,
+        documents: DocumentReader,
+        live: npt.NDArray[np.bool_],
+        *,
+        is_last: bool,
     ) -> list[int]:
-        """Return the first two live documents whose line ends with a number. Cost: see `find`."""
+        """Return the first two live documents with a word that ends with a number.
+
+        is_last  whether it is the last word of the line, else another one
+        Cost: see `find`.
+        """
         digits = self._folded(number).strip().encode()
         chunks = self._read_until(len(live), documents)
-        doc_ids = (doc_id for chunk in chunks for doc_id in chunk.ending_with(digits))
+        doc_ids = (
+            doc_id
+            for chunk in chunks
+            for doc_id in chunk.with_number(digits, b"\n" if is_last else b" ")
+        )
         is_live = (doc_id for doc_id in doc_ids if doc_id < len(live) and live[doc_id])
         return list(islice(is_live, 2))
 
