@@ -97,7 +97,7 @@ def row_documents(
     and totals without an ID, are left out. Text cells such as NA count as blank.
     """
     names = header.names
-    key = names[0] if _has_key(header, ahead, intake.columns) else None
+    key = _key(header, ahead) if _has_key(header, ahead, intake.columns) else None
     table = _table(path, intake, header, key, rows, ahead, fault)
 
     def following() -> Iterable[Mapping[str, Any]]:
@@ -214,6 +214,31 @@ def _has_key(header: Header, rows: Callable[[], Iterable[Sequence[Any]]], column
         else:  # also a line of one cell, which is below the table
             seen.add(cells[0])
     return bool(seen)
+
+
+def _key(header: Header, rows: Callable[[], Iterable[Sequence[Any]]]) -> str:
+    """Return the column of IDs of a table whose first column may be it.
+
+    If that has no name and counts the rows, it is the only other one that is named for IDs and has
+    different values in all rows.
+    """
+    names = header.names
+    seen: dict[int, set[Any]] = {
+        at: set()
+        for at, name in enumerate(names)
+        if at not in header.nameless and may_name_ids(name)
+    }
+    if 0 not in header.nameless or not seen:
+        return names[0]
+    for number, cells in enumerate(rows()):
+        if str(cells[0]).strip() not in (str(number), str(number + 1)):
+            return names[0]
+        for at in [*seen]:
+            if at >= len(cells) or is_blank(cells[at]) or cells[at] in seen[at]:
+                del seen[at]
+            else:
+                seen[at].add(cells[at])
+    return names[next(iter(seen))] if len(seen) == 1 else names[0]
 
 
 def _filled(rows: Iterable[Sequence[Any]]) -> set[int]:

@@ -408,3 +408,25 @@ def test_questions_are_names_of_columns(tmp_path):
     answers = "At 9,Answer the phone more quickly\nAt 10,Mend the pump on time please\n"
     found, _ = read(tmp_path, f"Time,What could we do better than now?\n{answers}")
     assert found[0][2] == "Answer the phone more quickly"
+
+
+@pytest.mark.parametrize(
+    ("header", "rows", "key"),
+    [
+        (",Ticket-Nr.,text", ["1,INC-20,a b", "2,INC-21,c d"], "Ticket-Nr."),
+        (",text,order id", ["0,a b,x7", "1,c d,x8"], "order id"),
+        (",Ticket-Nr.,text", ["1,INC-20,a b", "2,INC-20,c d"], "column_1"),
+        (",Ticket-Nr.,text", ["1,INC-20,a b", "2,,c d"], "column_1"),
+        (",Ticket-Nr.,text", ["7,INC-20,a b", "9,INC-21,c d"], "column_1"),
+        (",Ticket-Nr.,Part #,text", ["1,INC-20,p1,a b", "2,INC-21,p2,c d"], "column_1"),
+        (",Ticket-Nr.,Part #,text", ["1,INC-20,p1,a b", "2,INC-21,p1,c d"], "Ticket-Nr."),
+        (",city,text", ["1,Rome,a b", "2,Oslo,c d"], "column_1"),
+        (",paid,text", ["1,10,a b", "2,11,c d"], "column_1"),
+        ("Row no,Ticket-Nr.,text", ["1,INC-20,a b", "2,INC-21,c d"], "Row no"),
+    ],
+)
+def test_a_column_of_ids_wins_over_a_nameless_counter(tmp_path, header, rows, key):
+    found, source = read(tmp_path, "\n".join([header, *rows, ""]))
+    at = 0 if key == "column_1" else header.split(",").index(key)
+    assert [row[0] for row in found] == [row.split(",")[at] for row in rows]
+    assert f"{key!r} as id" in source.notes[0]
