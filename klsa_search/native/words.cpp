@@ -202,21 +202,22 @@ class TermFinder {
 };
 
 // Replace offsets in code points, which ascend, by those in bytes.
-void to_bytes(std::vector<size_t>& offsets, std::string_view text) {
-    size_t at = 0, points = 0;
-    for (size_t& offset : offsets) {
+void to_bytes(std::vector<i64>& offsets, std::string_view text) {
+    size_t at = 0;
+    i64 points = 0;
+    for (i64& offset : offsets) {
         for (; points < offset; points++)
             while (++at < text.size() && (text[at] & 0xC0) == 0x80) {
             }
-        offset = at;
+        offset = i64(at);
     }
 }
 
 nb::str marked_html(nb::str text, const std::vector<std::pair<i64, i64>>& marks) {
     const Encoded encoded(text);
     const std::string_view bytes = encoded.view();
-    std::vector<size_t> bounds;
-    for (const auto& [start, end] : marks) bounds.insert(bounds.end(), {size_t(start), size_t(end)});
+    std::vector<i64> bounds;
+    for (const auto& [start, end] : marks) bounds.insert(bounds.end(), {start, end});
     require_offsets(bounds, encoded.length(), "marks");
     if (!encoded.is_ascii()) to_bytes(bounds, bytes);
     std::string html;
@@ -227,8 +228,8 @@ nb::str marked_html(nb::str text, const std::vector<std::pair<i64, i64>>& marks)
         written = end;
     };
     auto write_tags = [&](size_t last) {
-        for (; next < bounds.size() && bounds[next] <= last; next++)
-            write(bounds[next], next % 2 ? "</mark>" : "<mark>");
+        for (; next < bounds.size() && size_t(bounds[next]) <= last; next++)
+            write(size_t(bounds[next]), next % 2 ? "</mark>" : "<mark>");
     };
     for (size_t begin = 0; begin < bytes.size(); begin += ByteBlock::SIZE) {
         const ByteBlock block(encoded.bytes().subspan(begin));

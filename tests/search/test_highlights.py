@@ -37,9 +37,10 @@ def test_marks_of_a_tokenizer_are_merged_if_they_overlap(monkeypatch):
 
 
 def test_marks_outside_of_the_text_are_refused():
-    for marks in ([(0, 4)], [(2, 1)], [(1, 2), (0, 1)], [(-1, 1)]):
-        with pytest.raises(ValueError, match="marks"):
-            marked_html("abc", marks)
+    for marks in ([(0, 4)], [(2, 1)], [(1, 2), (0, 1)], [(-1, 1)], [(0, -1)]):
+        for text in ("abc", "äbc"):
+            with pytest.raises(ValueError, match="marks"):
+                marked_html(text, marks)
 
 
 def test_marks_are_whole_words_of_any_form():
