@@ -122,9 +122,9 @@ class KnnSearcher {
     void add_entries(const KnnPart& part, i64 first, Array2<const i64> keys, Array2<i32> columns, Array2<f32> values) {
         require_rows(part, first, keys);
         require_rows(part, first, columns);
-        require(length(values) == length(columns) && values.shape(1) == columns.shape(1) &&
-                    length(keys) == length(columns),
-                "keys, columns and values: their shapes differ");
+        require(
+            length(values) == length(columns) && values.shape(1) == columns.shape(1) && length(keys) == length(columns),
+            "keys, columns and values: their shapes differ");
         auto buffers = taken();
         for (i64 i = 0; i < length(keys); i++)
             KLSA_DISPATCH(add_entries(own_, first + i, part.arrays, row_of(keys, i), *buffers, row_of(columns, i),

@@ -126,7 +126,8 @@ class TermFinder {
         require(capacity > 0 && capacity <= i64(1) << 24, "capacity: give 1 to 2^24");
     }
 
-    std::optional<Occurrences> find(nb::str text, nb::typed<nb::iterable, nb::str> terms, const Characters& characters) {
+    std::optional<Occurrences> find(nb::str text, nb::typed<nb::iterable, nb::str> terms,
+                                    const Characters& characters) {
         const Encoded encoded(text);
         if (names_ && may_have_names(encoded.view())) return {};
         if (std::max(forms_.size(), terms_.size()) >= capacity_) clear();

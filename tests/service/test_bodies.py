@@ -28,7 +28,7 @@ def test_json_other_than_an_object_is_refused(client, body):
     response = client.post("/search", content=body, headers={"Content-Type": "application/json"})
     error = failure_of(response, 422)
     assert error["field"] is None
-    assert "JSON object" in error["message"]
+    assert "object" in error["message"]
 
 
 def test_body_that_does_not_say_it_is_json(client):

@@ -89,5 +89,6 @@ def test_a_missing_partition_is_damage_and_not_a_missing_index(client, home):
         shutil.move(home / f"three/000001-{number}", home / f"three/away-{number}")
     answer = client.put("/indexes/three/documents/new", json={"text": "a quokka"})
     failure = failure_of(answer, 503)
-    assert failure["code"] == "index_damaged"
+    # The second if the service looked at the folder between the search and the write.
+    assert failure["code"] in ("index_damaged", "index_unusable")
     assert "klsa-index build" not in failure["message"]

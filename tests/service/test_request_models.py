@@ -179,17 +179,21 @@ def test_json_nan_is_named(client):
 
 
 @pytest.mark.parametrize("method", ["get", "post"])
-def test_unknown_parameter_is_refused_with_the_known_ones(client, method):
-    asked = {"q": "wing", "alhpa": 1}
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [("alhpa", "did you mean `alpha`?"), ("colour", "q, index, k, limit, offset")],
+)
+def test_unknown_parameter_is_refused_with_the_nearest_or_all(client, method, name, advice):
+    asked = {"q": "wing", name: 1}
     given = {"params": asked} if method == "get" else {"json": asked}
     error = failure_of(getattr(client, method)("/search", **given), 422)
-    assert error["field"] == "alhpa"
-    assert "q, index, k, limit, offset" in error["message"]
+    assert error["field"] == name
+    assert advice in error["message"]
 
 
 def test_unknown_parameter_of_a_document_is_refused(client):
-    error = failure_of(client.get("/documents/1", params={"idx": "tiny"}), 422)
-    assert error["field"] == "idx"
+    error = failure_of(client.get("/documents/1", params={"colour": "red"}), 422)
+    assert error["field"] == "colour"
     assert error["message"].endswith(": span, page, vectors, index")
 
 
