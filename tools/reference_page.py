@@ -365,9 +365,9 @@ def of_parameters(operation, schemas, known):
     shared = [name for name, text in rows if (name, text) in known]
     if len(shared) < 10:
         shared = []
-    own = [f"| `{name}` | {in_cell(text)} |" for name, text in rows if name not in shared]
-    if own:
-        yield "\n".join(["| parameter | description |", "|---|---|", *own])
+    rest = [f"| `{name}` | {in_cell(text)} |" for name, text in rows if name not in shared]
+    if rest:
+        yield "\n".join(["| parameter | description |", "|---|---|", *rest])
     if shared:
         names = ", ".join(f"`{name}`" for name in shared)
         yield f"Parameters as of [`GET /search`](#get-search): {names}"

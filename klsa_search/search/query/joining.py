@@ -54,8 +54,8 @@ class Joiner:
         """Yield sequences of some of these words, if no document contains one of the others."""
         for size in range(2, len(words)):
             for first in range(len(words) - size + 1):
-                others = (*words[:first], *words[first + size :])
-                if any(self._numbers[word] == UNKNOWN for word in others):
+                outside = (*words[:first], *words[first + size :])
+                if any(self._numbers[word] == UNKNOWN for word in outside):
                     yield tuple(words[first : first + size])
 
     def _sequences(self, runs: Sequence[Run]) -> Iterator[str]:

@@ -61,14 +61,14 @@ class OperatorReader:
     """Divides queries to one snapshot into clauses and decides which operators count; thread-safe.
 
     fields  names that a clause may begin with
-    others  names of other fields
+    stored  names of fields that are not searched
     """
 
     def __init__(
-        self, pieces: Pieces, fields: Collection[str], others: Collection[str] = ()
+        self, pieces: Pieces, fields: Collection[str], stored: Collection[str] = ()
     ) -> None:
         self._pieces, self._fields = pieces, fields
-        self._names = sorted({name.casefold() for name in (*fields, *others)})
+        self._names = sorted({name.casefold() for name in (*fields, *stored)})
 
     def read(
         self,

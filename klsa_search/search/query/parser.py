@@ -85,7 +85,7 @@ class QueryParser:
     """Parses queries to one snapshot; thread-safe.
 
     columns  keyword fields that can be searched by name, unless their words are searched
-    others   names of all fields of metadata
+    stored   names of all fields of metadata
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class QueryParser:
         columns: Mapping[str, Field],
         documents_at: DocumentsAt,
         synonyms: Synonyms,
-        others: Collection[str] = (),
+        stored: Collection[str] = (),
     ) -> None:
         analyzer = analyzer.preferring(snapshot.vocabulary.numbers)
         self.snapshot, self.analyzer = snapshot, analyzer
@@ -104,7 +104,7 @@ class QueryParser:
         self.fields = {*searched, *columns}
         self.pieces = Pieces(snapshot, analyzer, documents_at)
         self._codes = CodeReader(self.pieces)
-        self.operators = OperatorReader(self.pieces, self.fields, others)
+        self.operators = OperatorReader(self.pieces, self.fields, stored)
         self._clauses = ClauseReader(self.pieces, self._columns)
         self.words, self._stop_words = self._clauses.words, self.pieces.stop_words
         self._forms: dict[tuple[SpellingName, bool], _native.QueryForms] = {}

@@ -118,8 +118,8 @@ class State:
         keywords = {name: column for name, column in columns.items() if column.type == "keyword"}
         analyzer, documents_at = self.info.analyzer, self.documents.at
         id_ = self.info.manifest.reading.get("columns", {}).get("id") or "id"
-        others = (*fields, "id", id_)
-        return QueryParser(self.snapshot, analyzer, keywords, documents_at, self.synonyms, others)
+        stored = (*fields, "id", id_)
+        return QueryParser(self.snapshot, analyzer, keywords, documents_at, self.synonyms, stored)
 
     @lazy_property
     def parameters(self) -> Parameters:

@@ -104,7 +104,7 @@ def test_without_some_documents_bm25_is_that_of_the_others(world, cuts, gone, te
     engine = Bm25Engine(kernel, all_but(gone))
     left = [number for number in range(SIZE) if number not in gone]
     counts = counts_of(*(DOCUMENTS[number] for number in left))
-    assume(length_of(counts) == length_of(COUNTED))  # else postings are made anew
+    assume(length_of(counts) == length_of(COUNTED))  # otherwise the postings are built again
     names = world.vocabulary.terms
     common = [counts.vocabulary.numbers.get(names[term], -1) for term in WEIGHTING.common]
     assume(-1 not in common)
