@@ -77,8 +77,8 @@ class Recorder:
             return value.copy()
         if isinstance(value, list | tuple):
             return _like(value, (self._copied(each) for each in value))
-        if inspect.ismethod(value):  # one that decodes JSON, which cannot be sent to a worker
-            return json.loads
+        if inspect.ismethod(value):  # objects of methods cannot be sent to a worker
+            return json.loads if "JSON" in type(value.__self__).__name__ else str.casefold
         return self.made[id(value)][1] if id(value) in self.made else value
 
     def _record(self, name: str, owner: Any, arguments: Any, keywords: Any) -> Call:
