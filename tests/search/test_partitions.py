@@ -506,6 +506,33 @@ def test_a_number_before_a_sign_names_the_only_id(home: Path, partitions: int) -
             assert index.search(query).interpretation.id == expected.get(query), query
 
 
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_letters_and_digits_name_the_only_id_whatever_its_signs(
+    home: Path, partitions: int
+) -> None:
+    ids = ["E-1043/2", "E-1044/2", "E-1044/3", "SUP/1058", "SUP:1059", "SUP+1060", "A7-12"]
+    ids += ["4711-A", "4712.B", "x-700.5", "path/T-2000-9.txt", "2024/b-555", "F-77/1", "W-88/1"]
+    made = [{"id": id_, "text": "valve of G-8000 and W-88"} for id_ in ids]
+    made.append({"id": "G-8000/1", "text": "pump"})
+    expected = dict.fromkeys(["E-1043", "e1043", "E 1043", "e_1043", "#e1043"], "E-1043/2")
+    expected |= dict.fromkeys(["e1043/2", "E 1043 2", "E-1043-2", "E-1043/2"], "E-1043/2")
+    expected |= dict.fromkeys(["sup 1058", "SUP-1058", "sup1058", "1058"], "SUP/1058")
+    expected |= {"SUP-1059": "SUP:1059", "sup#1060": "SUP+1060", "sup1060": "SUP+1060"}
+    expected |= {"a7 12": "A7-12", "4711a": "4711-A", "4712-b": "4712.B"}
+    expected |= {"t2000": "path/T-2000-9.txt", "b555": "2024/b-555", "f77/1": "F-77/1"}
+    # Several IDs, decimals, what documents contain, parts of runs, and too few digits.
+    others = ["E-1044", "x-700", "G-8000", "g8000", "W-88", "E-104", "up1058", "1043/2", "F-77"]
+    name = f"letters{partitions}"
+    with build(made, name=name, home=home, partitions=partitions, workers=1) as index:
+        for _ in range(2):  # with answers of all partitions, and without
+            for query in (*expected, *others):
+                results = index.search(query)
+                assert results.interpretation.id == expected.get(query), query
+                if query in expected:
+                    assert results[0].id == expected[query]
+        assert index.search("E-1043", filter="id != 'E-1043/2'").interpretation.id is None
+
+
 @pytest.mark.parametrize("most", [10, 1_000])
 @pytest.mark.parametrize("count", [4, pytest.param(8, marks=pytest.mark.slow)])
 def test_any_history_of_writes_leaves_bm25_as_it_is(

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from itertools import chain
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -23,6 +21,7 @@ from klsa_search.search.models import (
     embedded_query,
 )
 from klsa_search.search.pages.applied_rules import NO_RULES, AppliedRules, apply_rules
+from klsa_search.search.pages.named_documents import named_document
 from klsa_search.search.query.interpretation import QueryInterpretation
 from klsa_search.search.query.parser import ParsedQuery
 from klsa_search.search.query.query import Query, SearchOptions, VectorLike, as_query
@@ -34,11 +33,6 @@ from klsa_search.storage.names import index_of
 
 if TYPE_CHECKING:
     from klsa_search.embedding.model import CheckedEmbedder
-
-_ID: Final = re.compile(r"(?=\S*[^\W\d_])(?=\S*(?:\d|_|[^\w\s]))[^\s\ud800-\udfff]+")
-"""Queries that may be the ID of a document: others are words or numbers, even if they are IDs."""
-_NUMBER: Final = re.compile(r"#?(\d{3,})")
-_LETTERS_AND_DIGITS: Final = re.compile(r"([^\W\d_]+)[\s\W_]?(\d+)")
 
 
 class QueryPlan(NamedTuple):
@@ -187,69 +181,6 @@ def query_vector(
         dimensions = {name: space.dimension for name, space in state.snapshot.vectors.items()}
         vector, warnings = embedded_query(embedders, index, dimensions, query)
     return checked_vector(vector or None, state.snapshot.vectors), warnings
-
-
-def named_document(
-    state: State, request: Query, mask: Mask | None, evidence: Evidence
-) -> int | None:
-    """Return the doc id of the document whose ID is the query, or None.
-
-    A number of three digits or more that no document contains is the only ID that ends with it, or
-    else has it before a sign, if that has a letter and its document may be a hit.
-    """
-    text = request.query.strip()
-    if number := _NUMBER.fullmatch(text):
-        return _numbered_document(state, number[1], request, mask, evidence)
-    doc_ids = map(state.documents.find, _ids_of(text))
-    return next((doc_id for doc_id in doc_ids if doc_id is not None), None)
-
-
-def id_rank(query: str, id_: str | None) -> int:
-    """Return how many IDs are likelier for a query than that of a document that it names."""
-    ids = _ids_of(query.strip())
-    return ids.index(id_) if id_ in ids else 0  # a number names no more than one
-
-
-def _ids_of(text: str) -> list[str]:
-    """Return the IDs that a query may be, the likeliest first.
-
-    As it is written, else with a sign between letters and digits; each in this case of letters,
-    else in upper or lower case, else with a capital first letter.
-    """
-    ids = [text] if " " not in text and _ID.fullmatch(text) else []
-    if text[-1:].isdecimal() and (parts := _LETTERS_AND_DIGITS.fullmatch(text)):
-        ids += [f"{parts[1]}{sign}{parts[2]}" for sign in ("-", "_", "")]
-    cases = ((id_, id_.upper(), id_.lower(), id_.capitalize()) for id_ in ids)
-    return list(dict.fromkeys(chain.from_iterable(cases)))
-
-
-def _numbered_document(
-    state: State, number: str, request: Query, mask: Mask | None, evidence: Evidence
-) -> int | None:
-    def containing() -> int:
-        words, frequencies = state.query_parser.pieces.words(number), state.snapshot.query_kernel
-        return sum(int(frequencies.frequencies[word.number]) for word in words if word.number >= 0)
-
-    if evidence.of(("number", number), containing):
-        return None
-    live = state.snapshot.live_docs()  # without those that a view hides
-    ids, doc_ids, total = state.texts.ids, list[int](), 0
-    for is_last in (True, False):  # with the same total in all partitions
-        if not total:
-            doc_ids = ids.with_number(number, state.documents, live, is_last=is_last)
-            question = ("IDs of a number", number, is_last)
-            total = evidence.of(question, partial(len, doc_ids))
-    if total != 1 or not doc_ids:
-        return None
-    (doc_id,), (id_,) = doc_ids, state.documents.ids(doc_ids)
-    # The answer names the ID, which filters and masks may hide; it has no score.
-    allowed = (
-        (mask is None or doc_id in mask)
-        and (request.filter is None or doc_id in state.filters.of(request.filter))
-        and (request.min_score or 0.0) <= 0.0
-    )
-    is_decimal = re.search(rf"\d[.,]{number}(?!\d)|(?<!\d){number}[.,]\d", id_)
-    return doc_id if allowed and _ID.fullmatch(id_) and not is_decimal else None
 
 
 def _parse(

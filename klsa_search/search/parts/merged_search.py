@@ -26,7 +26,8 @@ from klsa_search.search.pages.assembly import assemble_results, checked_rerank
 from klsa_search.search.pages.collectors import collect, count_matches
 from klsa_search.search.pages.facets import Facet
 from klsa_search.search.pages.hits import fetch_hits
-from klsa_search.search.pages.planning import QueryPlan, Ranking, id_rank, plan_search
+from klsa_search.search.pages.named_documents import id_rank
+from klsa_search.search.pages.planning import QueryPlan, Ranking, plan_search
 from klsa_search.search.pages.results import Hit, SearchResults
 from klsa_search.search.parts.merging import PageEntry, by_score, merged_facets, merged_order
 from klsa_search.search.parts.part_search import (

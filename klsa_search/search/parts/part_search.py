@@ -36,11 +36,8 @@ from klsa_search.search.pages.collectors import (
 from klsa_search.search.pages.facets import Facet
 from klsa_search.search.pages.hit_explanations import explanation_of
 from klsa_search.search.pages.hits import fetch_hits
-from klsa_search.search.pages.planning import (
-    QueryPlan,
-    named_document,
-    plan_search,
-)
+from klsa_search.search.pages.named_documents import named_document
+from klsa_search.search.pages.planning import QueryPlan, plan_search
 from klsa_search.search.pages.results import Hit
 from klsa_search.search.query.query import Query
 from klsa_search.search.ranking.searcher import (

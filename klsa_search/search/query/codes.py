@@ -120,7 +120,7 @@ class CodeReader:
 
         Cost: that of a phrase for each way in which the runs of a code may be joined, once.
         """
-        codes = (self._code(code, evidence) for code in dict.fromkeys(self.may_be_codes(text)))
+        codes = (self.code(code, evidence) for code in dict.fromkeys(self.may_be_codes(text)))
         return [code for code in codes if code is not None]
 
     def apply(
@@ -157,7 +157,8 @@ class CodeReader:
             every = np.logical_or.reduce([code.documents for code in codes])
         return every
 
-    def _code(self, text: str, evidence: Evidence) -> Code | None:
+    def code(self, text: str, evidence: Evidence) -> Code | None:
+        """Return a code with the documents that contain it, or None if there are none."""
         documents = np.zeros(len(self._snapshot), np.bool_)
         as_written = " " in text  # a lower-case letter apart is often a word: *250 a month*
         writings: dict[tuple[Word, ...], None] = {}

@@ -103,7 +103,7 @@ class QueryParser:
         self._columns = {name: columns[name] for name in columns.keys() - set(searched)}
         self.fields = {*searched, *columns}
         self.pieces = Pieces(snapshot, analyzer, documents_at)
-        self._codes = CodeReader(self.pieces)
+        self.codes = CodeReader(self.pieces)
         self.operators = OperatorReader(self.pieces, self.fields, stored)
         self._clauses = ClauseReader(self.pieces, self._columns)
         self.words, self._stop_words = self._clauses.words, self.pieces.stop_words
@@ -183,8 +183,8 @@ class QueryParser:
         if operators is None and may_mean and self._stop_words.meant(query, SHORT):
             return None
         leading, may_be_code = None, typed and traits & MAY_BE_CODE and settings.spelling != "off"
-        if may_be_code and (codes := self._codes.read(query, evidence)):
-            leading = self._codes.documents(codes, evidence)
+        if may_be_code and (codes := self.codes.read(query, evidence)):
+            leading = self.codes.documents(codes, evidence)
             terms = [*terms, *new_terms(codes, terms)]
         has_synonyms = traits & HAS_UNKNOWN or not self._first_terms.isdisjoint(terms)
         if settings.synonyms and self._first_terms and has_synonyms:
@@ -291,7 +291,7 @@ class QueryParser:
             builder = self._read_clauses(clauses, rules)
         leading = None
         if typed and boolean is None:
-            leading = self._codes.apply(clauses, builder, exact=settings.match != "any")
+            leading = self.codes.apply(clauses, builder, exact=settings.match != "any")
         builder.relaxed = relaxed
         builder.boolean = None if boolean is None else boolean.written
         expansion, scores = NONE, None

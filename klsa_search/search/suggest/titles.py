@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,9 @@ MAX_TITLE_BYTES: Final = 1_000
 
 _WITHOUT_SPACES: Final = re.compile(WITHOUT_SPACES_PATTERN)
 """Scripts in which any character may begin a word."""
+Part = Literal["all", "end", "inside"]
+"""Part of a line."""
+
 _BETWEEN: Final = re.compile(r"[^\w\n]+|_+")
 
 
@@ -81,17 +84,10 @@ class _Chunk:
             yield self.first + line - 1
             at = self.text.find(needle, lines[line])
 
-    def with_number(self, number: bytes, end: bytes) -> Iterator[int]:
-        """Yield the doc ids of lines with these digits before this end, and no digit before them.
-
-        They ascend.
-        """
-        ending = number + end
-        at = self.text.find(ending)
-        while at >= 0:
-            if not self.text[at - 1 : at].isdigit():
-                yield self.first + bisect_right(self.lines.data, at) - 1
-            at = self.text.find(ending, at + 1)
+    def matching(self, pattern: re.Pattern[bytes]) -> Iterator[int]:
+        """Yield the doc ids of lines with a match of this, ascending."""
+        for match in pattern.finditer(self.text):
+            yield self.first + bisect_right(self.lines.data, match.end() - 1) - 1
 
 
 class Lines:
@@ -157,28 +153,31 @@ class Lines:
             )
         )
 
-    def with_number(
+    def with_runs(
         self,
-        number: str,
+        runs: Sequence[str],
         documents: DocumentReader,
         live: npt.NDArray[np.bool_],
-        *,
-        is_last: bool,
+        part: Part,
     ) -> list[int]:
-        """Return the first two live documents with a word that ends with a number.
+        """Return the first two live documents with runs of letters or digits, joined or apart.
 
-        is_last  whether it is the last word of the line, else another one
+        part  of the line that they are: all, its end, or what other words follow
+        Neither a letter stands before the first run if that has letters, nor a digit before digits.
         Cost: see `find`.
         """
-        digits = self._folded(number).strip().encode()
-        chunks = self._read_until(len(live), documents)
-        doc_ids = (
-            doc_id
-            for chunk in chunks
-            for doc_id in chunk.with_number(digits, b"\n" if is_last else b" ")
+        first, *others = (re.escape(self._folded(run).strip().encode()) for run in runs)
+        same = b"0-9" if runs[0].isdecimal() else b"^ \n0-9"
+        begin = b"\n " if part == "all" else b""
+        before = b"" if part == "all" else b"(?<![" + same + b"]" + first + b")"
+        after = b"(?= [^\n])" if part == "inside" else b"(?= ?\n)"
+        pattern = re.compile(
+            begin + first + before + b"".join(b" ?" + run for run in others) + after
         )
+        chunks = self._read_until(len(live), documents)
+        doc_ids = (doc_id for chunk in chunks for doc_id in chunk.matching(pattern))
         is_live = (doc_id for doc_id in doc_ids if doc_id < len(live) and live[doc_id])
-        return list(islice(is_live, 2))
+        return list(islice(dict.fromkeys(is_live), 2))
 
     def _folded(self, title: str) -> str:
         """Return what equal titles have in common."""
