@@ -10,7 +10,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from klsa_search.analysis.segmentation import WITHOUT_SPACES_PATTERN
-from klsa_search.core.array_types import DocumentMask
+from klsa_search.collection.searched_text import searched_texts
+from klsa_search.core.array_types import DocumentMask, Integers
 from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
 from klsa_search.search.query.interpretation import QueryBuilder, Word
@@ -34,6 +35,12 @@ MAX_WORDS: Final = 32
 MAX_CODES: Final = 4
 """Codes of one query that count, at most."""
 
+MAX_READ: Final = 256
+"""Documents whose texts are read for the signs of a code, at most; of more, all count."""
+
+_MAX_CHARACTERS: Final = 100_000
+"""Characters of a text that is read; a longer one counts."""
+
 _AROUND: Final = ".,;:!?()[]{}<>\"'“”‘’、。，：；！？（）「」『』《》"
 _RUN: Final = re.compile(r"\d+|[^\W\d_]+")
 _AMOUNT: Final = re.compile(r"\d+(?:[.,]\d+)?[^\W\d_]+(?:/[^\W\d_]+)?")
@@ -42,6 +49,14 @@ _AMOUNT_APART: Final = re.compile(r"(?<![^\W_])(\d+) ([^\W\d_]{1,4})(?![^\W_])")
 _LETTER_APART: Final = re.compile(r"(?<![^\W_])(\d+) ([^\W\d_])\s*\Z")
 _NUMBER: Final = re.compile(r"\d+(?:[.,]\d+)?|\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _VERSION: Final = re.compile(r"(v?)(\d+(?:\.\d+)+)", re.IGNORECASE)
+_TWO_NUMBERS: Final = re.compile(r"\d+[^\s\d]+\d")
+"""Decimals, ratios, fractions and sizes: 4.2, 16:9, 1/2, M8x4."""
+_THOUSANDS: Final = re.compile(r"[.,](?=\d{3}(?!\d))")
+MAX_SIGNED: Final = 4
+"""Digits of a code of which the signs between them count, at most: 4.2 is not 4:2."""
+
+_SIGN_COUNTS: Final = re.compile(rf"(?=\D*(?:\d\D*){{2,{MAX_SIGNED}}}\Z).*\d[^\w\s]\d")
+_DASHES: Final = "-‐‑–—−"
 _HEXADECIMAL: Final = re.compile(r"(0x)?([\da-f]{6,16})", re.IGNORECASE)
 _PATH: Final = re.compile(r"[/\\]\w|\w+:[/\\]|(?=.*\w[._]\w).*\w[/\\]\w|(?=.*\d)\w+(?:\.\w+){2}")
 """From the root, with a file name, or a version or name of three parts with a digit."""
@@ -67,6 +82,8 @@ def codes_of(text: str) -> list[str]:
     (['E-1043/2'], ['4711-A', 'v1.2.3', 'SUP-1058'])
     >>> codes_of("32GB laptop"), codes_of("ticket 1058"), codes_of("what was decided in 1958?")
     (['32GB'], ['1058'], [])
+    >>> codes_of("version 4.2"), codes_of('bolt M8x4 1/2"'), codes_of("what is in v4.2, not 4.1")
+    (['4.2'], ['M8x4', '1/2'], ['v4.2'])
     >>> codes_of("edit/copy/delete in /etc/hosts or conf/local.ini with java.lang.String")
     ['/etc/hosts', 'conf/local.ini']
     """
@@ -83,12 +100,15 @@ def codes_of(text: str) -> list[str]:
     codes = []
     for bare in bare_words:
         enough = sum(map(str.isdecimal, bare)) >= DIGITS
+        is_short, has_two = count <= SHORT, _TWO_NUMBERS.search(bare) is not None
         if _AMOUNT.fullmatch(bare):
-            is_code = count <= SHORT
+            is_code = is_short
         elif _NUMBER.fullmatch(bare):
-            is_code = count <= SHORT and enough and numbers == 1
+            is_code = is_short and (has_two or (enough and numbers == 1))
         else:
-            is_code = enough or _PATH.match(bare) is not None
+            version = _VERSION.fullmatch(bare)
+            is_code = enough or version is not None or _PATH.match(bare) is not None
+            is_code |= is_short and has_two
         if is_code:
             codes.append(bare)
     return codes[:MAX_CODES]
@@ -158,20 +178,46 @@ class CodeReader:
         return every
 
     def code(self, text: str, evidence: Evidence) -> Code | None:
-        """Return a code with the documents that contain it, or None if there are none."""
-        documents = np.zeros(len(self._snapshot), np.bool_)
+        """Return a code, or None if no document contains it.
+
+        If few digits are between signs, documents with other signs do not count if any has these.
+        """
         as_written = " " in text  # a lower-case letter apart is often a word: *250 a month*
-        writings: dict[tuple[Word, ...], None] = {}
+        writings: dict[tuple[Word, ...], tuple[list[int], Integers]] = {}
+        total = 0
         for words in dict.fromkeys(self._writings(text)):
             numbers = self._pieces.stop_words.numbers(words)
             if UNKNOWN in numbers or max(numbers, default=NO_TERM) <= NO_TERM:
                 continue
             matching = live_documents_of_phrase(self._snapshot, numbers, as_written=as_written)
             question = "code", as_written, *pattern_names(self._snapshot, numbers)
-            if evidence.of(question, lambda: len(matching)):  # noqa: B023 - called at once
-                documents[matching] = True
-                writings[words] = None
-        return Code(text, documents, tuple(writings)) if writings else None
+            if count := evidence.of(question, lambda: len(matching)):  # noqa: B023 - called at once
+                writings[words] = numbers, matching
+                total += count
+        if not writings:
+            return None
+        doc_ids = np.concatenate([matching for _, matching in writings.values()])
+        if total <= MAX_READ and _SIGN_COUNTS.match(text) and not _THOUSANDS.search(text):
+            with_signs = np.concatenate([self._with_signs(text, *of) for of in writings.values()])
+            if evidence.of(("signs", text), lambda: len(with_signs)):
+                doc_ids = with_signs
+        documents = np.zeros(len(self._snapshot), np.bool_)
+        documents[doc_ids] = True
+        return Code(text, documents, tuple(writings))
+
+    def _with_signs(self, text: str, numbers: Sequence[int], doc_ids: Integers) -> Integers:
+        """Return those of the documents that contain a code with its signs; cached."""
+
+        def matching() -> Integers:
+            pattern, fields = _with_its_signs(text), self._snapshot.forward.fields
+            texts = (
+                "\n".join(searched_texts(document, fields))
+                for document in self._pieces.documents_at(doc_ids.tolist())
+            )
+            has_signs = [len(one) > _MAX_CHARACTERS or pattern.search(one) for one in texts]
+            return doc_ids[np.array(has_signs, np.bool_)]
+
+        return self._snapshot.answers.of(("signs", text, *numbers), numbers, matching)
 
     def _writings(self, text: str) -> Iterator[tuple[Word, ...]]:
         """Yield the words of a code as typed, and with its runs joined in all ways.
@@ -190,11 +236,48 @@ class CodeReader:
                     yield tuple(self._pieces.words(name))
         runs = _GROUPS.split(text) if text.isdecimal() else _RUN.findall(text)
         if 1 < len(runs) <= MAX_RUNS:
+            apart = {0, *_borders_of_numbers(text)}
             for count in range(len(runs)):
                 for borders in combinations(range(1, len(runs)), count):
-                    bounds = pairwise((0, *borders, len(runs)))
-                    written = " ".join("".join(runs[first:after]) for first, after in bounds)
-                    yield tuple(self._pieces.words(written))
+                    if apart <= {0, *borders}:
+                        bounds = pairwise((0, *borders, len(runs)))
+                        written = " ".join("".join(runs[first:after]) for first, after in bounds)
+                        yield tuple(self._pieces.words(written))
+
+
+def _borders_of_numbers(text: str) -> Iterator[int]:
+    """Yield which runs of a code are numbers that are not written as one with those before them.
+
+    4.2 is not 42, and 1/2 not 12; 1.250 is 1250, and 2024-02-03 is 20240203.
+    """
+    digits = sum(map(str.isdecimal, text))
+    for number, (before, run) in enumerate(pairwise(_RUN.finditer(text)), start=1):
+        if before[0].isdecimal() and run[0].isdecimal():
+            sign = text[before.end() : run.start()]
+            is_decimal = sign in (".", ",", ":") and not _THOUSANDS.match(text, before.end())
+            if is_decimal or digits <= MAX_SIGNED:
+                yield number
+
+
+def _with_its_signs(text: str) -> re.Pattern[str]:
+    """Return a pattern of a code with the signs between its digits; commas and dots are one.
+
+    A version has no v in it, as documents may leave it out.
+    """
+    version = _VERSION.fullmatch(text)
+    text = version[2] if version else text
+    runs = list(_RUN.finditer(text))
+    pattern = r"(?<!\d)(?<!\d[.,:/])" + re.escape(runs[0][0])
+    for before, run in pairwise(runs):
+        sign = text[before.end() : run.start()]
+        if not (before[0].isdecimal() and run[0].isdecimal()):
+            pattern += r"[\W_]?"
+        elif sign in _DASHES:
+            pattern += f"[{_DASHES}]"
+        else:
+            pattern += "[.,]" if sign in ".," else re.escape(sign)
+        pattern += re.escape(run[0])
+    return re.compile(pattern + (r"(?!\d)" if text[-1:].isdecimal() else ""), re.IGNORECASE)
 
 
 def new_terms(codes: Iterable[Code], terms: Sequence[int]) -> list[int]:

@@ -72,15 +72,15 @@ class Piece:
 class Pieces(dict[str, Piece]):
     """Caches the pieces of queries to one snapshot; thread-safe.
 
-    Its attributes are what all readers of a query share: the snapshot and its analyser, term
-    numbers, stop words, what divides and joins words, and the term dictionary.
+    Its attributes are what all readers of a query share: the snapshot with its analyser and its
+    documents, term numbers, stop words, what divides and joins words, and the term dictionary.
     It caches 32,768 pieces of at most 64 characters, at most 20 MB. Threads that read a new piece
     at once find the same.
     """
 
     def __init__(self, snapshot: Snapshot, analyzer: Analyzer, documents_at: DocumentsAt) -> None:
         super().__init__()
-        self.snapshot, self.analyzer = snapshot, analyzer
+        self.snapshot, self.analyzer, self.documents_at = snapshot, analyzer, documents_at
         self.numbers = TermNumbers(analyzer, snapshot.vocabulary)
         self.stop_words = StopWords(snapshot, analyzer)
         self.counts = WordCounts(self.stop_words, self.numbers)

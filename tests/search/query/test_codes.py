@@ -139,3 +139,73 @@ def test_a_number_finds_the_code_that_ends_with_it(index_of):
         assert [hit.id for hit in found] == [first]
         assert found.interpretation.unknown == ()
     assert index.search("034441", match="all").total == 0
+
+
+NUMBERS = {
+    "release": "Release 4.2 fixes the printer",
+    "parts": "Chapter 4 has 2 parts and 42 pages",
+    "list": "steps 4 2 and 4-2 and 4/2 and 4:2, 4 4 2 2",
+    "later": "version 4.2.1 of the driver",
+    "other": "version 1.4.2, and 14.2",
+    "v": "v4.2 is out",
+    "wide": "screen of 16:9",
+    "wider": "screen 16.9 and 169 and 16 9",
+    "old": "screen of 4:3",
+    "inch": 'pipe of 1/2" steel',
+    "pages": "pages 1, 2 and 1.2 and 12 of the pipe catalogue",
+    "bolt": "bolt M8x40",
+    "bolts": "bolt M8 x 40",
+    "short bolt": "bolt M8x4 of 0 and 40",
+    "jack": "jack 3.5mm",
+    "jacks": "jack 3,5 mm",
+    "lens": "lens of 35mm and 5mm",
+    "date": "dated 2024-02-03",
+    "day": "dated 20240203",
+    "host": "host 192.168.0.1",
+    "hosts": "host 192.168.0.12, 1 and 192 168",
+}
+
+
+@pytest.fixture(scope="module", params=[1, 2], ids=["one part", "two parts"])
+def numbers(request, index_of):
+    rows = [{"id": id_, "text": text} for id_, text in NUMBERS.items()]
+    rows += [{"id": f"n{n}", "text": f"{n} screen bolt jack pipe 4 2"} for n in range(10)]
+    return index_of(rows, partitions=request.param, workers=1, ranker="bm25")
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("4.2", ["release", "later", "v"]),
+        ("v4.2", ["release", "later", "v"]),
+        ("4.2.1", ["later"]),
+        ("version 4.2.1", ["later"]),
+        ("1.4.2", ["other"]),
+        ("16:9", ["wide"]),
+        ("screen 4:3", ["old"]),
+        ('1/2"', ["inch"]),
+        ("1/2 pipe", ["inch"]),
+        ("M8x40", ["bolt", "bolts"]),
+        ("M8 x 40", ["bolt", "bolts"]),
+        ("M8x4", ["short bolt"]),
+        ("3.5mm jack", ["jack", "jacks"]),
+        ("3.5 mm", ["jack", "jacks"]),
+        ("2024-02-03", ["date", "day"]),
+        ("192.168.0.1", ["host"]),
+    ],
+)
+def test_numbers_with_signs_are_found_as_typed(numbers, query, expected):
+    first = [hit.id for hit in numbers.search(query)][: len(expected)]
+    assert sorted(first) == sorted(expected)
+    assert {hit.id for hit in numbers.search(query, 40, match="all")} == {*expected}
+
+
+def test_other_signs_count_if_no_document_has_those_of_the_query(numbers):
+    assert numbers.search("4_2", match="all").total > 0
+    assert {hit.id for hit in numbers.search("screen 16/9", match="all")} == {"wide", "wider"}
+
+
+def test_a_long_text_counts_without_being_read(index_of):
+    texts = {"long": "4.2 " + "valve " * 20_000, "typed": "version 4.2", "apart": "steps 4 2"}
+    found = index_of(texts).search("4.2", match="all")
+    assert {hit.id for hit in found} == {"long", "typed"}
