@@ -90,6 +90,7 @@ _RELAXED: Final[dict[Relaxed, str]] = {
     "number": "the query begins with a negative number; name what it excludes behind other words",
     "not_an_operator": "it means nothing there; see the query syntax",
     "short_prefix": "a prefix needs two characters",
+    "lower_case": "to exclude the word, search for `{instead}`",
 }
 
 
@@ -98,9 +99,13 @@ def write_results(results: SearchResults, sort: Sequence[str] = ()) -> None:
     from klsa_search.search.query.syntax import QUOTES
 
     interpretation = results.interpretation
+    applied = [word for word in interpretation.corrections if word not in interpretation.unknown]
     for word, correction in interpretation.corrections.items():
-        unknown = word in interpretation.unknown
-        note = f"did you mean `{correction}`?" if unknown else f"showing results for `{correction}`"
+        note = f"showing results for `{correction}`"
+        if word not in applied:
+            note = f"did you mean `{correction}`?"
+        elif word == applied[-1]:
+            note += "; --spelling suggest searches as typed"
         echo(f"no match for `{word}`; {note}", err=True)
     for phrase in interpretation.phrases:
         if interpretation.stop_words and phrase[0] not in QUOTES:
@@ -110,7 +115,9 @@ def write_results(results: SearchResults, sort: Sequence[str] = ()) -> None:
     if interpretation.boolean is not None:
         echo(f"searched as `{interpretation.boolean}`", err=True)
     for written, reason in interpretation.relaxed.items():
-        echo(f"`{written}` was read as plain words: {_RELAXED[reason]}", err=True)
+        instead = results.query.replace(written, f"-{written.removeprefix('not ')}")
+        note = _RELAXED[reason].format(instead=instead)
+        echo(f"`{written}` was read as plain words: {note}", err=True)
     if not results.hits:
         echo("no documents found")
     else:

@@ -39,7 +39,8 @@ def test_the_interpretation_is_printed(search):
 
 def test_corrections_are_printed_with_the_results(search):
     done = search("coolnat")
-    assert done.err == "no match for `coolnat`; showing results for `coolant`\n"
+    undo = "; --spelling suggest searches as typed"
+    assert done.err == f"no match for `coolnat`; showing results for `coolant`{undo}\n"
     assert done.out == search("coolant").out
     done = search("coolnat", "--spelling", "suggest")
     assert (done.out, done.err) == (
@@ -47,6 +48,26 @@ def test_corrections_are_printed_with_the_results(search):
         "no match for `coolnat`; did you mean `coolant`?\n",
     )
     assert search("coolnat", "--spelling", "off").err == ""
+
+
+def test_one_option_undoes_several_corrections(search):
+    done = search("coolnat egnines")
+    undo = "; --spelling suggest searches as typed"
+    shown = ["no match for `coolnat`; showing results for `coolant`"]
+    shown.append(f"no match for `egnines`; showing results for `engines`{undo}")
+    assert done.err.splitlines() == shown
+    done = search("coolnat egnines", "--spelling", "suggest")
+    assert done.out == "no documents found\n"
+    assert [line.partition("; ")[2] for line in done.err.splitlines()] == [
+        "did you mean `coolant`?",
+        "did you mean `engines`?",
+    ]
+
+
+def test_not_in_lower_case_says_what_excludes(search):
+    said = "`not roads` was read as plain words: to exclude the word, search for "
+    assert search("coolant not roads").err == f"{said}`coolant -roads`\n"
+    assert search("coolant not leaking").err == search("why does it not start").err == ""
 
 
 @pytest.mark.parametrize(

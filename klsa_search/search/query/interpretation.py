@@ -25,11 +25,12 @@ Relaxed = Literal[
     "number",
     "not_an_operator",
     "short_prefix",
+    "lower_case",
 ]
 """Why an operator was read as plain words: the query is mostly text, it only excludes, no document
 contains the phrase, the whole query is in capitals, a hyphen belongs to a suffix or an option, the
-query begins with a negative number, the sign or word has no meaning where it is, or a prefix has
-one character.
+query begins with a negative number, the sign or word has no meaning where it is, a prefix has one
+character, or *not* is in lower case.
 """
 
 
@@ -52,7 +53,8 @@ class QueryInterpretation(LazyFields):
               contains the phrase; capitals, AND, OR or NOT in a query in capitals; suffix, a hyphen
               before the end of a Finnish compound or an option of one letter; number, that of a
               negative number; not_an_operator, a sign, AND, OR or NOT without meaning where it
-              is; short_prefix
+              is; short_prefix; lower_case, *not* before a word that it seems to exclude, which
+              -word or NOT would
     prefixes  prefixes, and the terms that match them, most frequent first; with `prefix="last"`
               the last word, and its completions; single characters of scripts without spaces, and
               the pairs that contain them; words of compounds, and the compounds; unknown words, and
@@ -60,7 +62,8 @@ class QueryInterpretation(LazyFields):
     variants  words, and how documents also write them: `on-line`, `online`; `utf8`, `utf 8`
     synonyms  words or sequences of words, and the synonyms that were searched as well
     corrections  words that no document contains, and the corrections that were searched instead
-              or, for words still in `unknown`, only suggested
+              or, for words still in `unknown`, only suggested; `spelling="suggest"` searches all
+              words as typed
     did_you_mean  the query with all corrections applied, if some were only suggested, else None;
               None if no document contains any of the words that it would keep
     id        ID of a document that is the whole query: the first hit, unless a filter excludes it

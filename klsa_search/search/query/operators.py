@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from itertools import accumulate, groupby, pairwise
 from typing import Final
 
+from klsa_search.analysis.languages import ENGLISH, stop_list
 from klsa_search.analysis.segmentation import UNSPACED_PATTERN
 from klsa_search.core.parameters import LanguageSettings
 from klsa_search.search.engine.evidence import Evidence
@@ -41,6 +42,7 @@ _WORDS: Final = re.compile(r"[^\W_]+(?:[-.'’&/][^\W_]+)*")
 _NAME: Final = re.compile(r"[^\W\d_](?:[-'’.]?[^\W_])+\.?")
 
 _IN_PAIRS: Final = re.compile(f"{UNSPACED_PATTERN}+")
+_LIKE_VERB: Final = re.compile(r"[aeiouy].*(?:ing|(?<!e)ed)\Z", re.IGNORECASE)
 _NUMBER: Final = re.compile(r"\d[\d.,]*\W*\Z")
 
 _INSIDE: Final = re.compile(r"-|(?<=\w)[.'’@](?=\w)")
@@ -95,6 +97,8 @@ class OperatorReader:
             relaxed |= dict.fromkeys(boolean.stray, "not_an_operator")
             return boolean, []
         if not has_signs:
+            if boolean is None and settings.operators is None:
+                relaxed |= self._lower_case(query, evidence)
             meant = (
                 self._pieces.stop_words.meant(query, SHORT) if settings.operators is None else []
             )
@@ -105,6 +109,30 @@ class OperatorReader:
         if settings.operators is None:
             clauses = self._with_suffixes(clauses, evidence, relaxed)
         return None, _joined(_first_signs(clauses, relaxed))
+
+    def _lower_case(self, query: str, evidence: Evidence) -> dict[str, Relaxed]:
+        """Return *not* and the word after it, if a short query seems to exclude that.
+
+        *shirt not red* does: it has no other function word, and no document has *not red*. A
+        *printer not working* is no shirt: what ends like a verb may be said of it.
+        """
+        words = query.split()
+        if words.count("not") != 1 or len(words) > LONG or not all(map(_WORDS.fullmatch, words)):
+            return {}
+        at = words.index("not")
+        others = [word for word in words if word != "not"]
+        if not 0 < at < len(others) or _LIKE_VERB.search(words[at + 1]):
+            return {}
+        if not stop_list(ENGLISH).isdisjoint(map(str.lower, others)):
+            return {}
+        excluded = self._pieces.words(words[at + 1])
+        instead = f"{' '.join(words[:at])} -{' '.join(words[at + 1 :])}"
+        if min(word.number for word in excluded) < 0 or self.clauses(instead, None)[1] is not None:
+            return {}
+        both = self._pieces.stop_words.numbers([*self._pieces.words("not"), *excluded])
+        if documents_with(self._pieces.snapshot, both, evidence):
+            return {}
+        return {f"not {words[at + 1]}": "lower_case"}
 
     def clauses(self, query: str, operators: bool | None) -> tuple[list[Clause], Relaxed | None]:
         """Return the clauses of a query, and why their operators are words if they are."""

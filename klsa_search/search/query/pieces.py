@@ -35,7 +35,7 @@ _LONGEST: Final = 64  # characters of a piece that is cached
 SIGNS: Final = 1
 """It may have operators."""
 BOOLEAN: Final = 2
-"""It has AND, OR or NOT."""
+"""It has AND, OR, NOT or *not*."""
 HAS_UNKNOWN: Final = 4
 """It has a word that no document contains."""
 CHARACTERS: Final = 8
@@ -118,7 +118,7 @@ class Pieces(dict[str, Piece]):
         alone = self.characters(text)
         traits = (
             SIGNS * (not is_plain(text))
-            | BOOLEAN * may_be_boolean(text)
+            | BOOLEAN * (text == "not" or may_be_boolean(text))
             | HAS_UNKNOWN * (UNKNOWN in numbers)
             | CHARACTERS * bool(alone)
             | MAY_BE_CODE * (_IN_CODES.search(text) is not None)

@@ -170,11 +170,36 @@ def test_the_name_of_the_id_is_no_operator(column, tmp_path):
         ("AT&T x^2 a~b ~cats R|D", {}),
         ("AND gate", {"AND": "not_an_operator"}),
         ("cats and not dogs", {}),
+        ("cats not dogs", {"not dogs": "lower_case"}),
+        ("cats mice not dogs owls", {"not dogs": "lower_case"}),
+        ("why do cats not dogs", {}),
+        ("not dogs", {}),
+        ("cats not", {}),
+        ("cats not lions", {}),
+        ("cats not dogs?", {}),
+        ("cats -mice not dogs", {}),
         ("2*3 5\" don't", {}),
     ],
 )
 def test_operators_read_as_words_are_reported(index, query, relaxed):
     assert index.search(query, spelling="off").interpretation.relaxed == relaxed
+
+
+def test_not_is_a_word_if_documents_have_it_before_the_word(index_of):
+    texts = [
+        "the lamp is not on sale",
+        "lamp lit sale",
+        "lamps working",
+        "red lamp",
+        "not for sale",
+    ]
+    index = index_of({str(number): text for number, text in enumerate(texts)})
+    assert index.search("lamp not red").interpretation.relaxed == {"not red": "lower_case"}
+    for query in ("lamp not sale", "lamp not working", "lamp NOT red", "lamp -red"):
+        said = index.search(query).interpretation.relaxed
+        assert said == ({"not sale": "lower_case"} if "sale" in query else {})
+    index = index_of({"1": "lamp not lit", "2": "lit lamp"})
+    assert index.search("lamp not lit").interpretation.relaxed == {}
 
 
 SHOP = [

@@ -348,6 +348,7 @@ const RELAXED = {
   number: "the query begins with a negative number",
   not_an_operator: "the sign has no meaning there",
   short_prefix: "a prefix needs two letters",
+  lower_case: "NOT excludes in capitals only",
 };
 
 function drawInterpretation({ interpretation, query }) {
@@ -360,7 +361,7 @@ function drawInterpretation({ interpretation, query }) {
   if (corrections.length) {
     lines.push([phrase("No match for {words}; showing results for {corrected}.", {
       words: list(corrections.map(([typed]) => typed)), corrected: list(corrections.map(([, meant]) => meant)),
-    }), " ", change({ spelling: "off", page: null }, t("Search as typed"))]);
+    }), " ", change({ spelling: "suggest", page: null }, t("Search as typed"))]);
   }
   if (interpretation.did_you_mean && interpretation.did_you_mean !== query) {
     const meant = interpretation.did_you_mean;
@@ -375,7 +376,9 @@ function drawInterpretation({ interpretation, query }) {
     const relaxed = Object.keys(interpretation.relaxed).filter((written) => interpretation.relaxed[written] === reason);
     lines.push([phrase("Read as plain words: {words}, because {reason}.", { words: list(relaxed), reason: t(RELAXED[reason]) }), " ",
       ["plain_text", "capitals"].includes(reason)
-        ? change({ operators: "yes", page: null }, t("Use all operators")) : null]);
+        ? change({ operators: "yes", page: null }, t("Use all operators")) : null,
+      reason === "lower_case"
+        ? change({ q: query.replace(relaxed[0], relaxed[0].replace("not ", "-")), page: null }, t("Exclude the word")) : null]);
   }
   const read = [
     ["document", interpretation.id ? [interpretation.id] : []],
