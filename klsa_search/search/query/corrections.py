@@ -59,12 +59,6 @@ PER_LOG_DOCUMENTS: Final = 0.55
 PER_LETTER: Final = 0.6
 """How much likelier a word is misspelt for each letter more: fewer words are similar by chance."""
 
-MAX_RARE_DOCUMENTS: Final = 3
-"""Documents that contain a word of which another writing is searched as well, at most."""
-
-MIN_FREQUENCY_RATIO: Final = 100
-"""Factor by which that writing is more frequent, at least."""
-
 _MAX_CONTEXT: Final = 4
 """Other words of the query that count, at most: the rarest."""
 
@@ -109,12 +103,14 @@ class Circumstances(NamedTuple):
     alone         whether documents contain no word of the query
     abbreviation  whether the word is written like one
     unfinished    whether it is the last word, which may still be typed
+    synonyms      whether the words of synonyms count as known
     """
 
     context: tuple[int, ...] | None = None
     alone: bool = False
     abbreviation: bool = False
     unfinished: bool = False
+    synonyms: bool = False
 
 
 BY_ITSELF: Final = Circumstances()
@@ -141,6 +137,7 @@ class Corrector:
     def __init__(self, pieces: Pieces) -> None:
         self._snapshot, self._analyzer = pieces.snapshot, pieces.analyzer
         self._term_dictionary, self._divider = pieces.term_dictionary, pieces.divider
+        self._configured_words = pieces.configured_words
         self.similar = SimilarTerms(self._analyzer, self._snapshot.vocabulary.runs)
         self._corrections: dict[Hashable, Correction | None] = {}
         self._bests: dict[Hashable, _Best | None] = {}
@@ -168,6 +165,9 @@ class Corrector:
         has_short_part = any(len(part.text) == 1 for part in parts) and len(parts) < len(folded)
         if is_word and (where.alone or not where.abbreviation) and (has_short_part or not parts):
             best = self._best(folded, evidence, where)
+            configured = self._configured(folded, evidence, where)
+            if configured and (best is None or configured.score > best.score):
+                best = configured
         if best and parts:
             words = [[(part.number,)] for part in parts if part.number >= 0]
             documents = count_all(self._snapshot, words, evidence)
@@ -182,6 +182,42 @@ class Corrector:
             terms = tuple(part.number for part in parts)
             return Correction(terms, " ".join(part.text for part in parts)) if parts else None
         return Correction((best.term,), best.written, self._is_sure(folded, best, where))
+
+    @property
+    def is_large(self) -> bool:
+        """Return whether the index is so large that an unknown word is rather misspelt."""
+        return self._snapshot.query_kernel.documents >= MIN_DOCUMENTS
+
+    def frequent(
+        self, word: str, least: int, evidence: Evidence, context: tuple[int, ...]
+    ) -> Correction | None:
+        """Return the best word at one edit of a folded one that so many documents contain."""
+        best = self._best(word, evidence, Circumstances(context), least)
+        return None if best is None else Correction((best.term,), best.written)
+
+    def _configured(self, word: str, evidence: Evidence, where: Circumstances) -> _Best | None:
+        """Return the best word of synonyms or rules for a folded word that no document contains.
+
+        One of synonyms is as frequent as what these search as well, and fits as that does.
+        """
+        if where.context is None:
+            return None
+        numbers, frequencies = self._snapshot.vocabulary.numbers, self._term_dictionary.frequencies
+        edits = 2 if len(word) >= SURE_LETTERS else 1
+        candidates = list[_Best]()
+        for cost_, configured in self._configured_words.near(
+            word, edits, with_synonyms=where.synonyms
+        ):
+            meant = [[numbers.get(term, UNKNOWN) for term in terms] for terms in configured.meant]
+            rarest = [min(terms, key=frequencies.__getitem__) for terms in meant if min(terms) >= 0]
+            weights = self.weights(rarest, where.context, evidence)
+            score = max(
+                (math.log(max(frequencies[n], 1)) + weights[n] for n in rarest), default=0.0
+            )
+            weight = max(weights.values(), default=0.0)
+            best = _Best(score - cost_, weight, UNKNOWN, configured.written, configured.folded)
+            candidates.append(best)
+        return max(candidates, key=lambda best: (best.score, best.form), default=None)
 
     def _apart(self, word: str, evidence: Evidence) -> Words:
         """Return the two words, most often in the same documents, that are written as this one.
@@ -233,13 +269,14 @@ class Corrector:
     def _is_sure(self, word: str, best: _Best, where: Circumstances) -> bool:
         """Return whether a candidate replaces a word.
 
-        It does if only letters changed their order, whatever the documents.
+        It does if only letters changed their order, whatever the documents, or if it is a word of
+        synonyms or rules at one edit.
         """
         form = self._analyzer.folded(best.form)
-        if sorted(form) == sorted(word):
+        is_configured = best.term == UNKNOWN and OSA.distance(word, form) == 1
+        if sorted(form) == sorted(word) or is_configured:
             return True
-        documents = self._snapshot.query_kernel.documents
-        large = documents >= MIN_DOCUMENTS
+        documents, large = self._snapshot.query_kernel.documents, self.is_large
         by_itself = where.context is None
         edits = 2 if by_itself and len(word) >= TWO_EDIT_LETTERS else 1
         if large and len(word) >= SURE_LETTERS and OSA.distance(word, form) <= edits:
@@ -252,52 +289,23 @@ class Corrector:
         likely = PER_LOG_DOCUMENTS * math.log(documents) + PER_LETTER * further_letters
         return not by_itself and best.score + likely > 0
 
-    def more_common(
-        self, word: Word, evidence: Evidence, context: tuple[int, ...]
-    ) -> Correction | None:
-        """Return a far more frequent word that a rare word is probably meant to be, or None."""
-        if not self.is_doubtful(word):
-            return None
-        folded = self._analyzer.folded(word.text)
-        best = self._best(folded, evidence, Circumstances(context), typed=word)
-        return None if best is None else Correction((best.term,), best.written)
-
-    def is_doubtful(self, word: Word) -> bool:
-        """Return whether a word is so rare beside a similar one that it may be misspelt."""
-        kernel = self._snapshot.query_kernel
-        if word.number < 0 or kernel.documents < MIN_DOCUMENTS or not word.text.isalpha():
-            return False
-        frequency = int(kernel.frequencies[word.number])
-        folded = self._analyzer.folded(word.text)
-        if frequency > MAX_RARE_DOCUMENTS or len(folded) < SURE_LETTERS:
-            return False
-        if any(map(str.isupper, word.text[1:])):
-            return False
-        terms, distances = self.similar.near(folded, 1)
-        near = terms[distances <= 1]
-        return bool((kernel.frequencies[near] >= MIN_FREQUENCY_RATIO * frequency).any())
-
     def _best(
-        self,
-        word: str,
-        evidence: Evidence,
-        where: Circumstances,
-        typed: Word | None = None,
+        self, word: str, evidence: Evidence, where: Circumstances, least: int = 1
     ) -> _Best | None:
         """Return the best candidate for a folded word.
 
-        typed  the word if documents contain it: only far more frequent ones are candidates
+        least  number of documents that contain it; one edit if it is more than one
         Its score is ln(documents), the sum of the weights of the other words, less its cost.
         """
-        find = partial(self._find_best, word, evidence, where, typed)
-        key = word, where.context, where.unfinished, typed
+        find = partial(self._find_best, word, evidence, where, least)
+        key = word, where.context, where.unfinished, least
         return evidence.kept(self._bests, key, find)
 
     def _find_best(
-        self, word: str, evidence: Evidence, where: Circumstances, typed: Word | None
+        self, word: str, evidence: Evidence, where: Circumstances, least: int
     ) -> _Best | None:
-        least = TWO_EDIT_LETTERS if where.context is None else SURE_LETTERS
-        edits = 2 if len(word) >= least and typed is None else 1
+        for_two = TWO_EDIT_LETTERS if where.context is None else SURE_LETTERS
+        edits = 2 if len(word) >= for_two and least == 1 else 1
         terms, distances = self.similar.near(word, edits)
         frequencies = self._snapshot.query_kernel.frequencies
         scores = _priors(frequencies[terms], distances)
@@ -306,7 +314,6 @@ class Corrector:
             missing = [_unfinished(word, self._name(term)) + _BOTH for term in begun.tolist()]
             terms = np.concatenate((terms, begun))
             scores = np.concatenate((scores, _priors(frequencies[begun], distances) - missing))
-        least = 1 if typed is None else MIN_FREQUENCY_RATIO * int(frequencies[typed.number])
         prior: dict[int, float] = {}
         for term, score in zip(terms.tolist(), scores.tolist(), strict=True):
             if frequencies[term] >= least:

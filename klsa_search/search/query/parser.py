@@ -17,6 +17,7 @@ from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.query.clauses import MAX_VARIANTS, ClauseReader
 from klsa_search.search.query.codes import CodeReader, new_terms
+from klsa_search.search.query.configured_words import ConfiguredWords
 from klsa_search.search.query.corrections import MIN_FITTING_LETTERS
 from klsa_search.search.query.interpretation import (
     ParsingRules,
@@ -86,6 +87,7 @@ class QueryParser:
 
     columns  keyword fields that can be searched by name, unless their words are searched
     stored   names of all fields of metadata
+    rules    queries of rules
     """
 
     def __init__(
@@ -96,13 +98,15 @@ class QueryParser:
         documents_at: DocumentsAt,
         synonyms: Synonyms,
         stored: Collection[str] = (),
+        rules: Iterable[str] = (),
     ) -> None:
         analyzer = analyzer.preferring(snapshot.vocabulary.numbers)
         self.snapshot, self.analyzer = snapshot, analyzer
         searched = snapshot.forward.fields.searched
         self._columns = {name: columns[name] for name in columns.keys() - set(searched)}
         self.fields = {*searched, *columns}
-        self.pieces = Pieces(snapshot, analyzer, documents_at)
+        configured = ConfiguredWords(synonyms.as_written, rules, analyzer)
+        self.pieces = Pieces(snapshot, analyzer, documents_at, configured)
         self.codes = CodeReader(self.pieces)
         self.operators = OperatorReader(self.pieces, self.fields, stored)
         self._clauses = ClauseReader(self.pieces, self._columns)
@@ -234,7 +238,7 @@ class QueryParser:
         unknown = dict.fromkeys(word.text for word in before if word.number == UNKNOWN)
         is_alone = not builder.contained and len(builder.checked) < MAX_CORRECTIONS
         is_split = any(" " in one.written or may_be_split(one) for one in joined)
-        is_doubtful = is_split or any(map(self.words.corrector.is_doubtful, before))
+        is_doubtful = is_split or any(map(self.words.doubtful.is_doubtful, before))
         traits = traits_of(pieces) | DOUBTFUL * is_doubtful
         variants = [*joined, *(Variant(word.text, (), parts) for word, parts in divided.items())]
         shown = dict[str, str]()

@@ -19,6 +19,7 @@ from klsa_search.analysis.terms import LONGEST_WORD
 from klsa_search.analysis.unicode import nfkc
 from klsa_search.search.engine.query_terms import UNKNOWN, TermNumbers
 from klsa_search.search.engine.snapshot import Snapshot
+from klsa_search.search.query.configured_words import ConfiguredWords
 from klsa_search.search.query.division import Divider
 from klsa_search.search.query.interpretation import Word
 from klsa_search.search.query.joining import Joiner
@@ -73,13 +74,21 @@ class Pieces(dict[str, Piece]):
     """Caches the pieces of queries to one snapshot; thread-safe.
 
     Its attributes are what all readers of a query share: the snapshot with its analyser and its
-    documents, term numbers, stop words, what divides and joins words, and the term dictionary.
+    documents, words of synonyms and rules, term numbers, stop words, what divides and joins words,
+    and the term dictionary.
     It caches 32,768 pieces of at most 64 characters, at most 20 MB. Threads that read a new piece
     at once find the same.
     """
 
-    def __init__(self, snapshot: Snapshot, analyzer: Analyzer, documents_at: DocumentsAt) -> None:
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        analyzer: Analyzer,
+        documents_at: DocumentsAt,
+        configured: ConfiguredWords,
+    ) -> None:
         super().__init__()
+        self.configured_words = configured
         self.snapshot, self.analyzer, self.documents_at = snapshot, analyzer, documents_at
         self.numbers = TermNumbers(analyzer, snapshot.vocabulary)
         self.stop_words = StopWords(snapshot, analyzer)

@@ -120,9 +120,7 @@ def _within(
     sets = np.zeros(max(texts) + 1, np.uint32)
     for length, text in texts.items():
         sets[max(length, 0)] = letter_set(text)
-    # Typing errors rarely change the first letter.
-    beginnings = dict.fromkeys((word[:1], word[1::-1], _ALIKE_FIRST.get(word[:1], "")))
-    for same_start in map(order.beginning_with, filter(None, beginnings)):
+    for same_start in map(order.beginning_with, first_letters(word)):
         lengths = order.lengths[same_start]
         positions = np.flatnonzero((lengths >= min(texts)) & (lengths <= max(texts)))
         # An edit adds and removes at most one letter each.
@@ -134,6 +132,12 @@ def _within(
         distances = _distances(typed, names, edits)
         within = distances <= edits
         yield positions[within], distances[within]
+
+
+def first_letters(word: str) -> Iterable[str]:
+    """Return beginnings of what is meant by a word: errors rarely change the first letter."""
+    beginnings = (word[:1], word[1::-1], _ALIKE_FIRST.get(word[:1], ""))
+    return filter(None, dict.fromkeys(beginnings))
 
 
 def _nearest(

@@ -9,6 +9,7 @@ from typing import Final
 from klsa_search.analysis.languages import stop_list
 from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
 from klsa_search.search.query.corrections import Circumstances, Correction, Corrector
+from klsa_search.search.query.doubtful_words import DoubtfulWords
 from klsa_search.search.query.interpretation import (
     ParsingRules,
     QueryBuilder,
@@ -42,6 +43,7 @@ class WordReader:
         self._pieces, self._snapshot, self._analyzer = pieces, pieces.snapshot, pieces.analyzer
         self._divider, self._joiner = pieces.divider, pieces.joiner
         self._term_dictionary, self.corrector = pieces.term_dictionary, Corrector(pieces)
+        self.doubtful = DoubtfulWords(pieces, self.corrector)
 
     def vary(
         self,
@@ -143,7 +145,7 @@ class WordReader:
             return []
         for word in dict.fromkeys(words):
             context = tuple(term for term in rules.context if term != word.number)
-            meant = self.corrector.more_common(word, rules.evidence, context)
+            meant = self.doubtful.more_common(word, rules.evidence, context)
             if meant is not None:
                 (term,) = meant.terms
                 variants.append(Variant(word.text, (word.number,), (Word(meant.words, term),)))
@@ -198,6 +200,7 @@ class WordReader:
         rules, corrected = builder.rules, list[Word]()
         for word in words:
             is_meant = rules.synonyms is not None and self.term(word) in rules.synonyms
+            is_meant |= word.text in builder.corrections.values()  # a word of rules
             if word.number != UNKNOWN or word == builder.last or is_meant:
                 corrected.append(word)
                 continue
@@ -269,13 +272,14 @@ class WordReader:
         return (
             correction is not None
             and len(correction.terms) == 1
-            and correction.terms[0] not in (before.number, word.number)
+            and correction.terms[0] not in {before.number, word.number} - {UNKNOWN}
             and len(correction.words) >= len(text)
         )
 
     def _sure_correction(self, text: str, rules: ParsingRules) -> Correction | None:
         """Return the correction that replaces an unknown word, if it has one."""
-        correction = self.corrector.correction(text, rules.evidence, Circumstances(rules.context))
+        where = Circumstances(rules.context, synonyms=rules.synonyms is not None)
+        correction = self.corrector.correction(text, rules.evidence, where)
         return correction if correction is not None and correction.sure else None
 
     def _correction(self, word: Word, builder: QueryBuilder) -> Correction | None:
@@ -300,6 +304,7 @@ class WordReader:
             alone=rules.context == (),
             abbreviation=rules.has_case and has_capitals,
             unfinished=is_last and rules.is_typing,
+            synonyms=rules.synonyms is not None,
         )
         text = word.text.replace(" ", "")  # of a word written apart
         correction = self.corrector.correction(text, rules.evidence, where)
