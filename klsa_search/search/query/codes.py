@@ -87,8 +87,11 @@ def codes_of(text: str) -> list[str]:
     >>> codes_of("edit/copy/delete in /etc/hosts or conf/local.ini with java.lang.String")
     ['/etc/hosts', 'conf/local.ini']
     """
-    words = [word for piece in text.split() for word in _BETWEEN.split(piece) if word]
-    count = len(words) + len(_TWO_WITHOUT_SPACES.findall(text))
+    words, count = text.split(), 0
+    if not text.isascii() or ".." in text:
+        words = [word for piece in words for word in _BETWEEN.split(piece) if word]
+        count = len(_TWO_WITHOUT_SPACES.findall(text))
+    count += len(words)
     if count > MAX_WORDS:
         return []
     bare_words = [
