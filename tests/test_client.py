@@ -38,6 +38,7 @@ from klsa_search.service.jobs import Jobs
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
 from tests.conftest import ROOT
+from tests.service.conftest import copy_home
 from tests.service.page.writable_service import writable
 from tests.service.sockets import serving
 from tests.support.application import catalog_app
@@ -58,6 +59,19 @@ def test_the_blocking_client_is_current():
     assert blocking_client.BLOCKING.read_text(encoding="utf-8") == blocking_client.text()
 
 
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    home = tmp_path_factory.mktemp("shop")
+    build(BIKES, name="shop", home=home).close()
+    return home
+
+
+@pytest.fixture
+def shop_path(built, tmp_path):
+    """The index `shop`, in the index directory of the test."""
+    return copy_home(built, tmp_path) / "shop"
+
+
 @pytest.fixture
 def url(tmp_path, patient_service):
     with Catalog(tmp_path, interval=0) as catalog, serving(catalog, writes=Writes()) as service:
@@ -71,9 +85,8 @@ def client(url):
         yield client
 
 
-def test_results_are_those_of_the_library(client, url, tmp_path):
-    build(BIKES, name="shop", home=tmp_path).close()
-    index, shop = open_index(tmp_path / "shop"), client.index("shop")
+def test_results_are_those_of_the_library(shop_path, client, url):
+    index, shop = open_index(shop_path), client.index("shop")
     for options in (
         {},
         {"k": 1, "offset": 1, "ranker": "bm25"},
@@ -158,8 +171,7 @@ def test_vectors_are_sent_and_returned(client, tmp_path):
         assert shop.document("2") == index.document("2")
 
 
-def test_a_word_without_hits_gets_a_synonym(tmp_path, patient_service):
-    build(BIKES, name="shop", home=tmp_path).close()
+def test_a_word_without_hits_gets_a_synonym(shop_path, tmp_path, patient_service):
     with (
         Catalog(tmp_path, interval=0) as catalog,
         Recorder(tmp_path, days=90, min_searches=2) as recorder,
@@ -232,24 +244,21 @@ def test_many_documents_are_sent_in_batches(client, monkeypatch):
     assert shop.info().documents == 30
 
 
-@pytest.mark.parametrize(
-    ("ask", "error", "field"),
-    [
-        (lambda client: client.index("none").search("x"), IndexNotFound, "index"),
-        (lambda client: client.index("shop").search("x", k=0), QueryError, "k"),
-        (lambda client: client.index("shop").search("x", filter="no = 1"), QueryError, "filter"),
-        (lambda client: client.index("shop").document("none"), DocumentNotFound, "id"),
-        (lambda client: client.index("shop").add([{"id": ""}]), BadDocument, None),
-        (lambda client: client.create_index("shop"), IndexExists, "name"),
-        (lambda client: client.create_index("other", k1=-1.0), QueryError, "k1"),
-        (lambda client: client.delete_index("none"), IndexNotFound, None),
-    ],
-)
-def test_errors_are_those_of_the_library(client, ask, error, field):
-    client.create_index("shop")
-    with pytest.raises(error) as raised:
-        ask(client)
-    assert raised.value.field == field
+def test_errors_are_those_of_the_library(client):
+    shop = client.create_index("shop")
+    for ask, error, field in (
+        (lambda: client.index("none").search("x"), IndexNotFound, "index"),
+        (lambda: shop.search("x", k=0), QueryError, "k"),
+        (lambda: shop.search("x", filter="no = 1"), QueryError, "filter"),
+        (lambda: shop.document("none"), DocumentNotFound, "id"),
+        (lambda: shop.add([{"id": ""}]), BadDocument, None),
+        (lambda: client.create_index("shop"), IndexExists, "name"),
+        (lambda: client.create_index("other", k1=-1.0), QueryError, "k1"),
+        (lambda: client.delete_index("none"), IndexNotFound, None),
+    ):
+        with pytest.raises(error) as raised:
+            ask()
+        assert raised.value.field == field
 
 
 def test_any_request_of_the_api_can_be_sent(client, url):
@@ -272,8 +281,7 @@ def test_any_request_of_the_api_can_be_sent(client, url):
     assert asyncio.run(again()) == found
 
 
-def test_a_wrong_key_is_refused(tmp_path):
-    build(BIKES, name="shop", home=tmp_path).close()
+def test_a_wrong_key_is_refused(shop_path, tmp_path):
     file = tmp_path / "keys.json"
     key = add_key(file, "web", ["search"])
     with Catalog(tmp_path, interval=0) as catalog, serving(catalog, keys=Keys(file, ())) as service:
@@ -286,9 +294,8 @@ def test_a_wrong_key_is_refused(tmp_path):
             client.indexes()
 
 
-def test_a_tenant_token_finds_the_documents_of_its_filter(tmp_path, patient_service):
+def test_a_tenant_token_finds_the_documents_of_its_filter(shop_path, tmp_path, patient_service):
     key = add_key(tmp_path / "keys.json", "shop", ["search"])
-    build(BIKES, name="shop", home=tmp_path).close()
     keys = Keys(tmp_path / "keys.json", ())
     with Catalog(tmp_path, interval=0) as catalog, serving(catalog, keys=keys) as service:
         host, port = service.address
@@ -427,9 +434,7 @@ def test_a_stream_is_not_sent_twice(waited):
     assert (len(asked), waited) == (1, [])
 
 
-def test_coroutines_find_the_same(tmp_path):
-    build(BIKES, name="shop", home=tmp_path).close()
-
+def test_coroutines_find_the_same(shop_path, tmp_path):
     async def bells():
         for n in range(3):
             yield {"id": f"bell {n}", "text": "A bell."}
@@ -454,16 +459,15 @@ def test_coroutines_find_the_same(tmp_path):
             assert [each.name for each in await client.indexes()] == ["shop"]
             return results
 
-    with Catalog(tmp_path, interval=0) as catalog, open_index(tmp_path / "shop") as index:
+    with Catalog(tmp_path, interval=0) as catalog, open_index(shop_path) as index:
         assert asyncio.run(ask(catalog)) == index.search("bicycle", facets=["price"])
 
 
 @pytest.fixture
-def jobs(tmp_path, monkeypatch):
+def jobs(shop_path, tmp_path, monkeypatch):
     """Jobs whose command does nothing, and fails if a setting changes."""
     monkeypatch.setattr("klsa_search.service.jobs.INTERVAL", 0.01)
     monkeypatch.setattr("klsa_search.service.routes.indexes.INTERVAL", 0.01)
-    build(BIKES, name="shop", home=tmp_path).close()
     command = [sys.executable, "-c", "import sys; sys.exit(sys.argv[2] != '{}')"]
     with Catalog(tmp_path, interval=0) as catalog, Jobs(catalog, command, share=None) as jobs:
         yield catalog, jobs

@@ -1,4 +1,5 @@
 import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -11,42 +12,34 @@ from tests.storage.worlds import point_current
 from .conftest import Terminal
 
 
-def test_build_ends_with_a_summary(shell, cars):
-    done = shell("klsa-index", "build", cars, "--name", "cars")
+def test_a_build_ends_with_a_summary(shell, cars):
+    build = ["klsa-index", "build", cars, "--name", "cars"]
+    done = shell(*build)
     assert (done.code, done.err) == (0, "")
     facts = dict(re.split("  +", line, maxsplit=1) for line in done.out.splitlines())
     assert (facts["documents"], facts["language detected"]) == ("4", "english, 100% of the text")
     assert {"terms", "non-zeros", "spectrum (bm25)", "peak memory"} <= set(facts)
-
-
-def test_the_summary_for_programs(shell, cars):
-    done = shell("klsa-index", "build", cars, "--name", "cars", "--json")
-    facts = done.json
-    assert facts["name"] == "cars"
-    assert facts["counts"]["documents"] == 4
+    assert "not read" not in facts
+    facts = shell(*build, "--json").json
+    assert (facts["name"], facts["counts"]["documents"]) == ("cars", 4)
     assert facts["skipped"] == {"count": 0, "first": [], "kinds": {}}
+    assert facts["unread"] == {"count": 0, "kinds": {}, "first": {}}
     assert facts["bytes"] > 0
 
 
 def test_option_beats_config_beats_preset(shell, cars, tmp_path):
     config = tmp_path / "mine.toml"
-    config.write_text('k1 = 0.9\nalpha = 0.3\nstop_words = "long"\n')
-    build = ["klsa-index", "build", cars, "--name", "cars", "--json", "--preset", "paper"]
-    settings = shell(*build, "--config", config, "--alpha", 0.5, "--stop-words", "none").json[
-        "settings"
-    ]
-    assert settings["alpha"] == 0.5
-    assert settings["stop_words"] == "none"
-    assert settings["k1"] == 0.9
-    assert settings["z"] == Settings.of_preset("paper").z == 1
-
-
-def test_a_config_may_name_the_preset_and_an_option_beats_it(shell, cars, tmp_path):
-    config = tmp_path / "mine.toml"
-    config.write_text('preset = "paper"\nk1 = 0.9\n')
+    config.write_text('k1 = 0.9\nalpha = 0.3\nstop_words = "long"\nfields = ["year:number"]\n')
+    cars.write_text('{"id": "a", "text": "roads", "year": 1}\n')
     build = ["klsa-index", "build", cars, "--name", "cars", "--json", "--config", config]
+    options = ["--preset", "paper", "--alpha", 0.5, "--stop-words", "none", "--field", "year"]
+    settings = shell(*build, *options).json["settings"]
+    assert (settings["alpha"], settings["stop_words"]) == (0.5, "none")
+    assert (settings["k1"], settings["fields"]) == (0.9, ["year"])
+    assert settings["z"] == Settings.of_preset("paper").z == 1
+    config.write_text('preset = "paper"\nk1 = 0.9\nfields = ["year:number"]\n')
     settings = shell(*build).json["settings"]
-    assert (settings["z"], settings["k1"]) == (Settings.of_preset("paper").z, 0.9)
+    assert (settings["z"], settings["k1"], settings["fields"]) == (1, 0.9, ["year:number"])
     settings = shell(*build, "--preset", "default").json["settings"]
     assert (settings["z"], settings["k1"]) == (Settings().z, 0.9)
 
@@ -108,8 +101,7 @@ def test_bad_records_stop_or_are_counted(shell, tmp_path):
     assert "broken.jsonl:2" in first["first"][0]
 
 
-def test_list_info_verify_delete(shell, cars, tmp_path):
-    shell("klsa-index", "build", cars, "--name", "cars")
+def test_list_info_verify_delete(shell, built, tmp_path):
     header, row = shell("klsa-index", "list").out.splitlines()
     assert header.split() == ["name", "documents", "size", "built", "source"]
     assert row.split()[:2] == ["cars", "4"]
@@ -166,13 +158,10 @@ def test_files_that_are_not_read_are_named_in_the_summary(shell, notes):
         told = shell(*command, "--json").json["unread"]
         assert {key: told[key] for key in known} == known
         assert told["first"][".png"] == "c.png"
-
-
-def test_a_source_that_is_read_whole_says_nothing_of_it(shell, cars):
-    done = shell("klsa-index", "build", cars, "--name", "cars")
-    assert "not read" not in done.out
-    done = shell("klsa-index", "build", cars, "--name", "cars", "--json")
-    assert done.json["unread"] == {"count": 0, "kinds": {}, "first": {}}
+    for kind in "fgijkl":
+        (notes / f"x.{kind}").write_text("")
+    done = shell(*build)
+    assert "10 files: 2 .png, 1 .f, 1 .g, 1 .i, 1 .j, 4 of other kinds (first:" in done.out
 
 
 @pytest.mark.parametrize(("options", "found"), [([], 2), (["--follow-links"], 3)])
@@ -194,13 +183,6 @@ def test_files_left_out_by_patterns_are_named_and_stay_so(shell, notes):
     assert "7 files and folders: 5 excluded by *.*, 1 linked, 1 node_modules folder" in done.out
 
 
-def test_more_kinds_than_can_be_named(shell, notes):
-    for kind in "fgijkl":
-        (notes / f"x.{kind}").write_text("")
-    done = shell("klsa-index", "build", notes, "--name", "notes")
-    assert "10 files: 2 .png, 1 .f, 1 .g, 1 .i, 1 .j, 4 of other kinds (first:" in done.out
-
-
 @pytest.fixture
 def ten(tmp_path):
     """Another source, of one document."""
@@ -209,8 +191,7 @@ def ten(tmp_path):
     return path
 
 
-def test_another_source_needs_an_option_without_a_terminal(shell, cars, ten):
-    assert shell("klsa-index", "build", cars, "--name", "cars").code == 0
+def test_another_source_needs_an_option_without_a_terminal(shell, built, ten):
     done = shell("klsa-index", "build", ten, "--name", "cars")
     assert (done.code, done.out) == (1, "")
     assert "cars` has 4 documents of" in done.err
@@ -240,9 +221,8 @@ def test_a_terminal_asks_before_another_source_replaces(
     assert shell("klsa-index", "info", "cars", "--json").json["counts"]["documents"] == left
 
 
-def test_a_terminal_asks_before_a_damaged_index_is_replaced(shell, cars, monkeypatch):
+def test_a_terminal_asks_before_a_damaged_index_is_replaced(shell, built, cars, monkeypatch):
     build = ["klsa-index", "build", "--name", "cars", cars]
-    assert shell(*build).code == 0
     for manifest in Path("index/cars").glob("0*/manifest.json"):
         manifest.write_text("")
     assert "--replace" in shell(*build).err
@@ -279,9 +259,9 @@ def test_an_index_of_stop_words_is_warned_of(shell, tmp_path):
     assert [hit["id"] for hit in found] == ["1"]
 
 
-def test_a_damaged_index_hides_no_other(shell, cars, tmp_path):
+def test_a_damaged_index_hides_no_other(shell, cars_home, tmp_path):
     for name in ("a", "b", "c"):
-        shell("klsa-index", "build", cars, "--name", name)
+        shutil.copytree(cars_home / "cars", tmp_path / "index" / name)
     point_current(tmp_path / "index" / "a", "000007")
     (tmp_path / "index" / "b" / "000001" / "manifest.json").write_text("{")
     done = shell("klsa-index", "list")
@@ -301,8 +281,7 @@ def test_a_damaged_index_hides_no_other(shell, cars, tmp_path):
 
 
 @pytest.mark.parametrize(("answer", "code", "left"), [("n\n", 1, True), ("y\n", 0, False)])
-def test_delete_asks(shell, cars, tmp_path, monkeypatch, answer, code, left):
-    shell("klsa-index", "build", cars, "--name", "cars")
+def test_delete_asks(shell, built, tmp_path, monkeypatch, answer, code, left):
     monkeypatch.setattr("click.termui.visible_prompt_func", lambda _: answer.strip())
     assert shell("klsa-index", "delete-index", "cars").code == code
     assert (tmp_path / "index" / "cars").exists() is left
@@ -372,15 +351,6 @@ def test_searched_fields_are_named_with_weights(shell, tmp_path):
     assert (done.code, "no document has a field `note`" in done.err) == (2, True)
 
 
-def test_fields_are_settings_of_a_config_and_an_option_beats_it(shell, cars, tmp_path):
-    config = tmp_path / "mine.toml"
-    config.write_text('fields = ["year:number"]\n')
-    cars.write_text('{"id": "a", "text": "roads", "year": 1}\n')
-    build = ["klsa-index", "build", cars, "--name", "cars", "--json", "--config", config]
-    assert shell(*build).json["settings"]["fields"] == ["year:number"]
-    assert shell(*build, "--field", "year").json["settings"]["fields"] == ["year"]
-
-
 def test_fields_that_are_not_columns_are_printed(shell, tmp_path):
     source = tmp_path / "cars.jsonl"
     source.write_text('{"id": "a", "text": "roads", "of": {"a": 1}, "year": 1, "none": null}\n')
@@ -389,8 +359,7 @@ def test_fields_that_are_not_columns_are_printed(shell, tmp_path):
     assert re.search(r"^not filterable +none \(no value\)$", out, flags=re.MULTILINE)
 
 
-def test_query_settings_are_changed_listed_and_reset(shell, cars):
-    assert shell("klsa-index", "build", cars, "--name", "cars").code == 0
+def test_query_settings_are_changed_listed_and_reset(shell, built):
     changed = shell("klsa-index", "settings", "cars", "--alpha", "0.5", "--page-title", "Cars")
     assert changed.out == "cars: changed alpha, page_title\n"
     for command in ("settings", "info"):

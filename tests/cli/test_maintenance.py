@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 
-def build(shell, cars, name="cars", **settings):
-    options = [part for key, value in settings.items() for part in (f"--{key}", value)]
-    assert shell("klsa-index", "build", cars, "--name", name, *options).code == 0
+def build(shell, cars, *options):
+    assert shell("klsa-index", "build", cars, "--name", "cars", *options).code == 0
 
 
 def alpha(shell):
@@ -16,8 +15,8 @@ def alpha(shell):
 
 
 def test_back_and_forward(shell, cars):
-    build(shell, cars, alpha=0.3)
-    build(shell, cars, alpha=0.4)
+    build(shell, cars, "--alpha", 0.3)
+    build(shell, cars, "--alpha", 0.4)
     done = shell("klsa-index", "rollback", "cars")
     assert (done.code, done.err) == (0, "")
     first, second = done.out.splitlines()
@@ -29,8 +28,7 @@ def test_back_and_forward(shell, cars):
     assert alpha(shell) == 0.4
 
 
-def test_a_damaged_current_names_the_command_that_restores_it(shell, cars, tmp_path):
-    build(shell, cars)
+def test_a_damaged_current_names_the_command_that_restores_it(shell, built, tmp_path):
     (tmp_path / "index" / "cars" / "CURRENT").write_text("")
     done = shell("klsa-index", "info", "cars")
     assert done.code == 1
@@ -56,8 +54,7 @@ def test_info_names_the_generations_that_are_kept(shell, cars, tmp_path):
     assert "manifest.json" in kept["error"]
 
 
-def test_delete_names_what_stays(shell, cars, tmp_path):
-    build(shell, cars)
+def test_delete_names_what_stays(shell, built, tmp_path):
     (tmp_path / "index" / "cars" / "mine.txt").write_text("mine")
     done = shell("klsa-index", "delete-index", "cars", "--yes")
     assert (done.code, done.out) == (0, "deleted index/cars\n")
@@ -67,9 +64,8 @@ def test_delete_names_what_stays(shell, cars, tmp_path):
 
 
 def test_delete_asks_whatever_is_damaged_and_finishes_what_was_begun(
-    shell, cars, tmp_path, monkeypatch
+    shell, built, tmp_path, monkeypatch
 ):
-    build(shell, cars)
     path = tmp_path / "index" / "cars"
     (path / "CURRENT").rename(path / ".CURRENT.klsa-deleted")
     monkeypatch.setattr("click.termui.visible_prompt_func", lambda _: "n")
@@ -79,8 +75,7 @@ def test_delete_asks_whatever_is_damaged_and_finishes_what_was_begun(
     assert not path.exists()
 
 
-def test_a_damaged_index_is_found_deeply_and_repaired(shell, cars):
-    build(shell, cars)
+def test_a_damaged_index_is_found_deeply_and_repaired(shell, built):
     done = shell("klsa-index", "verify", "cars", "--deep")
     assert done.code == 0
     assert "all checksums match" in done.out

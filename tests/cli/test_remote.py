@@ -1,38 +1,42 @@
 """klsa-search against a service prints what it prints for a local index."""
 
-import json
 import socket
 import threading
 from contextlib import suppress
 
 import pytest
 
+from klsa_search import build
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
 from klsa_search.storage.catalog import set_alias
+from tests.service.conftest import copy_home
 from tests.service.sockets import serving
 from tests.support.waiting import PATIENCE
 
-YEARS = {
-    "heat": (2021, "note"),
-    "cold": (2023, "note"),
-    "tyre": (2019, "report"),
-    "road": (2024, ""),
+from .conftest import DOCUMENTS
+
+FIELDS = {
+    "heat": {"year": 2021, "kind": "note"},
+    "cold": {"year": 2023, "kind": "note"},
+    "tyre": {"year": 2019, "kind": "report"},
+    "road": {"year": 2024},
 }
 
 
-@pytest.fixture
-def home(shell, cars, tmp_path):
-    documents = [json.loads(line) for line in cars.read_text().splitlines()]
-    for one in documents:
-        year, kind = YEARS[one["id"]]
-        one["metadata"] = {"year": year, **({"kind": kind} if kind else {})}
-    cars.write_text("".join(json.dumps(one) + "\n" for one in documents))
-    shell("klsa-index", "build", cars, "--name", "cars")
-    home = tmp_path / "index"
+@pytest.fixture(scope="module")
+def built_home(tmp_path_factory):
+    home = tmp_path_factory.mktemp("remote")
+    records = [document | FIELDS[document["id"]] for document in DOCUMENTS]
+    build(records, name="cars", home=home).close()
     set_alias(home, "live", "cars")
     return home
+
+
+@pytest.fixture
+def home(shell, built_home, tmp_path):
+    return copy_home(built_home, tmp_path / "index")
 
 
 @pytest.fixture
@@ -97,24 +101,18 @@ def test_a_batch_becomes_the_same_run_file(shell, url_of, tmp_path, monkeypatch)
     assert (tmp_path / "there.trec").read_bytes() == (tmp_path / "here.trec").read_bytes()
 
 
-@pytest.mark.parametrize(
-    "asked",
-    [["none", "x"], ["cars", "x", "--explain-id", "lake"], ["cars", "x", "--filter", "year >"],
-     ["cars", "x", "--sort", "colour"], ["cars", "x", "--dimensions", 4000]],
-)  # fmt: skip
-def test_errors_of_the_service_are_printed_as_local_ones(shell, url_of, asked):
+def test_errors_of_the_service_are_printed_as_local_ones(shell, url_of):
     url = url_of()
-    here, there = shell("klsa-search", *asked), shell("klsa-search", *asked, "--url", url)
-    assert (there.code, there.out) == (here.code, "")
-    assert there.err.startswith("error: ")
-    assert asked[0] == "none" or there.err == here.err
-
-
-def test_limits_of_the_service_are_reported(shell, url_of):
-    done = shell("klsa-search", "cars", "x", "-k", 5000, "--url", url_of())
-    assert (done.code, done.err) == (
-        2, "error: k = 5000: must be at most 1000\n"
-    )  # fmt: skip
+    for asked in (
+        ["none", "x"], ["cars", "x", "--explain-id", "lake"], ["cars", "x", "--filter", "year >"],
+        ["cars", "x", "--sort", "colour"], ["cars", "x", "--dimensions", 4000],
+    ):  # fmt: skip
+        here, there = shell("klsa-search", *asked), shell("klsa-search", *asked, "--url", url)
+        assert (there.code, there.out) == (here.code, ""), asked
+        assert there.err.startswith("error: ")
+        assert asked[0] == "none" or there.err == here.err
+    done = shell("klsa-search", "cars", "x", "-k", 5000, "--url", url)
+    assert (done.code, done.err) == (2, "error: k = 5000: must be at most 1000\n")
 
 
 def test_a_key_is_sent(shell, url_of, home, monkeypatch):

@@ -75,14 +75,15 @@ def test_a_whole_index_is_left_alone(path):
     done.index.close()
 
 
-DERIVED = [
-    "postings_entries.npy", "cut_rows.npy", "lengths.npy", "vocabulary.txt", "documents_keys.npy",
-    "forward_codes.npy", "epoch_pairs.npy", "documents_starts.npy",
-]  # fmt: skip
-
-
 @pytest.mark.parametrize(
-    ("name", "harm"), [*((name, changed) for name in DERIVED), ("documents_keys.npy", Path.unlink)]
+    ("name", "harm"),
+    [
+        ("cut_rows.npy", changed),
+        ("vocabulary.txt", changed),
+        ("documents_starts.npy", changed),
+        ("documents_keys.npy", changed),
+        ("documents_keys.npy", Path.unlink),
+    ],
 )
 def test_derived_files_are_repaired(path, written, name, harm):
     harm(path / "000001" / name)
@@ -178,17 +179,16 @@ def with_vectors(tmp_path_factory):
 @pytest.mark.parametrize(
     ("name", "change"),
     [
+        ("vectors_0", None),  # of which the sum is wrong
         ("vectors_0", lambda rows: rows.__setitem__((5, 1), 3)),
         ("vectors_0_documents", lambda documents: documents.__setitem__(slice(4, 6), 5)),
         ("vectors_0_scales", lambda scales: scales.__setitem__(6, 1)),
     ],
 )
-@pytest.mark.parametrize("known", [True, False])
-def test_vectors_are_made_again_from_the_records(with_vectors, tmp_path, name, change, known):
+def test_vectors_are_made_again_from_the_records(with_vectors, tmp_path, name, change):
     path = shutil.copytree(with_vectors, tmp_path / "cars")
-    verify_deep(path)
     before = content(path)
-    if known:
+    if change is None:
         changed(path / "000001" / f"{name}.npy")
         fact = "vectors_0"
     else:
@@ -235,11 +235,17 @@ def built_in_partitions(home, **options):
     return build(records(range(40)), name="parts", home=home, partitions=2, workers=1, **options)
 
 
-@pytest.fixture
-def parts(tmp_path):
-    with closing(built_in_partitions(tmp_path)) as index:
+@pytest.fixture(scope="module")
+def written_parts(tmp_path_factory):
+    home = tmp_path_factory.mktemp("parts")
+    with closing(built_in_partitions(home)) as index:
         index.add([{"id": "new", "text": "words nobody had"}])
-    return tmp_path / "parts"
+    return home / "parts"
+
+
+@pytest.fixture
+def parts(written_parts, tmp_path):
+    return shutil.copytree(written_parts, tmp_path / "parts")
 
 
 @pytest.mark.slow

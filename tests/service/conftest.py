@@ -88,6 +88,14 @@ def home(two_home, tmp_path):
     return copy_home(two_home, tmp_path)
 
 
+@pytest.fixture(scope="module")
+def shared_catalog(two_home, tmp_path_factory):
+    """A catalog of two indexes for tests whose subject is not what the indexes contain."""
+    home = copy_home(two_home, tmp_path_factory.mktemp("shared"))
+    with Catalog(home, interval=0) as catalog:
+        yield catalog
+
+
 @pytest.fixture
 def catalog_of():
     """Open a home for the test; every look at it is a fresh one."""

@@ -50,21 +50,21 @@ def log_that_is_no_database(generation):
     overwrite(generation / "delta.log", b"no database" * 100)
 
 
-def divide(path):
-    """Build an index in partitions in place of another."""
-    shutil.rmtree(path)
-    given = [{"id": str(number), "text": "wing"} for number in range(9)]
-    build(given, name=path.name, home=path.parent, partitions=3, workers=1).close()
-
-
 def missing_partition(generation):
-    divide(generation.parent)
     shutil.rmtree(generation.with_name("000001-1"))
 
 
 def missing_terms(generation):
-    divide(generation.parent)
     shutil.rmtree(generation.with_name("000001-terms"))
+
+
+@pytest.fixture(scope="module")
+def divided(tmp_path_factory):
+    """An index in partitions."""
+    home = tmp_path_factory.mktemp("divided")
+    given = [{"id": str(number), "text": "wing"} for number in range(9)]
+    build(given, name="first", home=home, partitions=3, workers=1).close()
+    return home / "first"
 
 
 @pytest.mark.parametrize("served", [False, True])
@@ -84,9 +84,12 @@ def missing_terms(generation):
     ids=lambda damage: damage.__name__,
 )
 def test_damage_is_of_one_index_and_no_answer_names_the_index_directory(
-    client_of, home, damage, served
+    client_of, home, divided, damage, served
 ):
     generation = home / "first" / "000001"
+    if damage in (missing_partition, missing_terms):
+        shutil.rmtree(generation.parent)
+        shutil.copytree(divided, generation.parent)
     if not served:
         damage(generation)
     client = client_of(home)

@@ -11,7 +11,6 @@ from klsa_search.errors import SettingsError
 from klsa_search.service.admission import Writes
 from klsa_search.service.analytics.recorder import Recorder
 from klsa_search.service.application import create_app
-from klsa_search.service.catalog import Catalog
 from klsa_search.service.keys import add_key, read_keys, revoke_key
 from klsa_search.service.middleware import auth
 from klsa_search.service.middleware.auth import Keys, needs_key
@@ -26,28 +25,26 @@ LAMP = {"id": "lamp", "text": "A lamp."}
 
 
 @pytest.fixture
-def client(home, file):
+def client(shared_catalog, file):
     """A service of two indexes that reads the file of keys."""
-    with Catalog(home, interval=0) as catalog:
-        keys = Keys(file, {"search", "write"})
-        recorder = Recorder(file.parent, days=90, min_searches=1)
-        app = catalog_app(catalog, writes=Writes(), keys=keys, recorder=recorder)
-        yield AppClient(app, raise_server_exceptions=False)
-        recorder.close()
+    keys = Keys(file, {"search", "write"})
+    recorder = Recorder(file.parent, days=90, min_searches=1)
+    app = catalog_app(shared_catalog, writes=Writes(), keys=keys, recorder=recorder)
+    yield AppClient(app, raise_server_exceptions=False)
+    recorder.close()
 
 
-def test_a_read_only_service_does_not_ask_for_a_key_that_would_not_help(home, file):
-    with Catalog(home, interval=0) as catalog:
-        client = AppClient(catalog_app(catalog, keys=Keys(file, {"search"})))
-        for method, path in (
-            ("PUT", "/indexes/first/documents/lamp"),
-            ("PUT", "/aliases/other"),
-            ("POST", "/indexes/first/refit"),
-            ("GET", "/jobs"),
-        ):
-            message = failure_of(client.request(method, path, json=LAMP), 403)["message"]
-            assert "the service is read-only" in message
-            assert "klsa-keys" not in message
+def test_a_read_only_service_does_not_ask_for_a_key_that_would_not_help(shared_catalog, file):
+    client = AppClient(catalog_app(shared_catalog, keys=Keys(file, {"search"})))
+    for method, path in (
+        ("PUT", "/indexes/first/documents/lamp"),
+        ("PUT", "/aliases/other"),
+        ("POST", "/indexes/first/refit"),
+        ("GET", "/jobs"),
+    ):
+        message = failure_of(client.request(method, path, json=LAMP), 403)["message"]
+        assert "the service is read-only" in message
+        assert "klsa-keys" not in message
 
 
 def basic(token, user="any"):

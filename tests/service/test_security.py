@@ -178,26 +178,23 @@ def test_html_of_a_document_is_text(writer, markup):
         assert part["html"].count("<mark>") == len(part["marks"])
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["a\r\nSet-Cookie: x=1", "a\nb", "a\x00b", "a\u0085b", "a\x1b[2J"],
-)
-def test_no_header_can_be_put_into_an_answer(catalog_of, tiny_home, name):
+def test_no_header_can_be_put_into_an_answer(catalog_of, tiny_home):
     """Sent as it is, and through what a client may have echoed: a request id, a path, a key."""
     with serving(catalog_of(tiny_home)) as served:
-        for head in (f"X-Request-ID: {name}", f"Authorization: Bearer {name}"):
+        for name in ("a\r\nSet-Cookie: x=1", "a\nb", "a\x00b", "a\u0085b", "a\x1b[2J"):
+            for head in (f"X-Request-ID: {name}", f"Authorization: Bearer {name}"):
+                with served.client() as client:
+                    client.send(f"GET /nope HTTP/1.1\r\nHost: localhost\r\n{head}\r\n\r\n")
+                    status, answered, _ = client.answer()
+                assert status in (400, 404)
+                assert "set-cookie" not in answered
+                assert name not in answered.values()
             with served.client() as client:
-                client.send(f"GET /nope HTTP/1.1\r\nHost: localhost\r\n{head}\r\n\r\n")
+                client.ask(f"/documents/{quote(name)}")
                 status, answered, _ = client.answer()
-            assert status in (400, 404)
+            assert status == 404
             assert "set-cookie" not in answered
-            assert name not in answered.values()
-        with served.client() as client:
-            client.ask(f"/documents/{quote(name)}")
-            status, answered, _ = client.answer()
-        assert status == 404
-        assert "set-cookie" not in answered
-    assert all(each.isprintable() for each in answered.values())
+            assert all(each.isprintable() for each in answered.values())
 
 
 @pytest.mark.slow

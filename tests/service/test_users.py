@@ -9,7 +9,6 @@ import pytest
 from klsa_search.errors import InvalidApiKey, RateExceeded, SettingsError
 from klsa_search.service import keys as passwords
 from klsa_search.service.admission import Writes
-from klsa_search.service.catalog import Catalog
 from klsa_search.service.changes import Changes
 from klsa_search.service.keys import add_key, change_password, read_keys, revoke_key
 from klsa_search.service.middleware import auth
@@ -28,15 +27,9 @@ def _quick_hashes(monkeypatch):
 
 
 @pytest.fixture
-def service(home, file):
-    with Catalog(home, interval=0) as catalog:
-        keys = Keys(file, {"search", "write"}, Changes(file.parent))  # which are seen at once
-        yield catalog_app(catalog, writes=Writes(), keys=keys)
-
-
-@pytest.fixture
-def client(service):
-    return Forgetful(service)
+def client(shared_catalog, file):
+    keys = Keys(file, {"search", "write"}, Changes(file.parent))  # which are seen at once
+    return Forgetful(catalog_app(shared_catalog, writes=Writes(), keys=keys))
 
 
 def enter(client, name, password, **headers):
@@ -263,29 +256,25 @@ def test_a_key_of_some_indexes_manages_no_users(client, file):
 
 
 @pytest.mark.parametrize("writes", [None, Writes()], ids=["read-only", "writable"])
-def test_without_keys_a_request_for_users_is_told_which_key_it_needs(home, file, writes):
-    with Catalog(home, interval=0) as catalog:
-        keys = Keys(file, {"search", "metrics"})
-        error = failure_of(
-            AppClient(catalog_app(catalog, writes=writes, keys=keys)).get("/users"), 403
-        )
+def test_without_keys_a_request_for_users_is_told_which_key_it_needs(shared_catalog, file, writes):
+    keys = Keys(file, {"search", "metrics"})
+    client = AppClient(catalog_app(shared_catalog, writes=writes, keys=keys))
+    error = failure_of(client.get("/users"), 403)
     assert error["code"] == "insufficient_scope"
     assert "klsa-keys add NAME --scope users" in error["message"]
     assert "--writable" not in error["message"]
 
 
-def test_users_are_listed_at_once_if_the_file_is_elsewhere(home, tmp_path):
-    file = tmp_path / "elsewhere.json"
+def test_users_are_listed_at_once_if_the_file_is_elsewhere(shared_catalog, file):
     headers = {"X-API-Key": add_key(file, "chief", ["users"])}
-    with Catalog(home, interval=0) as catalog:
-        client = AppClient(catalog_app(catalog, keys=Keys(file, ())))
-        for name in ("anna", "ben"):
-            body = {"name": name, "scopes": ["search"]}
-            assert client.post("/users", json=body, headers=headers).status_code == 201
-        listed = client.get("/users", headers=headers).json()["users"]
-        assert [each["name"] for each in listed] == ["anna", "ben"]
-        left = client.delete("/users/anna", headers=headers).json()["users"]
-        assert [each["name"] for each in left] == ["ben"]
+    client = AppClient(catalog_app(shared_catalog, keys=Keys(file, ())))
+    for name in ("anna", "ben"):
+        body = {"name": name, "scopes": ["search"]}
+        assert client.post("/users", json=body, headers=headers).status_code == 201
+    listed = client.get("/users", headers=headers).json()["users"]
+    assert [each["name"] for each in listed] == ["anna", "ben"]
+    left = client.delete("/users/anna", headers=headers).json()["users"]
+    assert [each["name"] for each in left] == ["ben"]
 
 
 def test_names_are_taken_once(file):

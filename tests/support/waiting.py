@@ -9,11 +9,12 @@ PATIENCE = 300.0
 
 
 def wait_until(happened: Callable[[], bool]) -> None:
-    """Return once it has; AssertionError if it never does."""
-    end = time.monotonic() + PATIENCE
+    """Return once it has; AssertionError if it never does. Ask often at first."""
+    end, pause = time.monotonic() + PATIENCE, 0.001
     while not happened():
         assert time.monotonic() < end, "what was waited for has not come"
-        time.sleep(0.02)
+        time.sleep(pause)
+        pause = min(2 * pause, 0.02)
 
 
 async def until(happened: Callable[[], bool]) -> None:
