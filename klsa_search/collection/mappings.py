@@ -77,12 +77,17 @@ def _string(record: Mapping[str, Any], name: str, origin: str, separator: str | 
     if isinstance(value, str):
         return value
     if isinstance(value, int | float) and not isinstance(value, bool):
-        if not isfinite(value):
+        if isinstance(value, float) and not isfinite(value):
             raise CollectionError(
                 f"{origin}: {name!r} is {value}, which is not valid in JSON; give "
                 "text, or null (None in Python)"
             )
-        return str(value)
+        try:
+            return str(value)
+        except ValueError:  # above the limit of `sys.set_int_max_str_digits`
+            raise CollectionError(
+                f"{origin}: {name!r} is a whole number with too many digits; give text"
+            ) from None
     if separator is not None and isinstance(value, list | tuple):
         parts = [
             text_in(part) if isinstance(part, Mapping) else _string({name: part}, name, origin)

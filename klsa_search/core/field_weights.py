@@ -128,5 +128,5 @@ def _number(name: str, weight: Any) -> float:
         if isinstance(weight, bool):
             raise ValueError
         return float(weight)
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         raise ValueError(f"the weight of {name!r} is {weight!r}, which is not a number") from None

@@ -40,7 +40,7 @@ _IN_MEMORY: Final = 2**25
 _REPORTED: Final = 1_000
 """Documents between two reports of progress."""
 
-MAX_DELETE_PATTERN: Final = r"^(?:(\d+)|(100|\d{1,2}(?:\.\d+)?) ?%)$"
+MAX_DELETE_PATTERN: Final = r"^(?:(\d{1,18})|(100|\d{1,2}(?:\.\d+)?) ?%)$"
 """Pattern of a limit of deletions: a number, or a share in percent."""
 
 

@@ -11,6 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from klsa_search.collection import Document, open_collection
+from klsa_search.collection.mappings import as_document
 from klsa_search.errors import CollectionError
 
 
@@ -71,6 +72,24 @@ def test_jsonl_bad_lines_are_named_or_skipped(tmp_path, line, reason):
         assert [d.id for d in source.documents()] == ["a", "z"]
         assert source.problems.count == 1
     assert reason in source.problems.reasons[0]
+
+
+def test_a_whole_number_beyond_float64_is_text(tmp_path):
+    path = tmp_path / "docs.jsonl"
+    path.write_text(f'{{"id": {10**400}, "title": {10**401}, "text": {-(10**402)}}}')
+    (document,) = read(path)
+    assert (document.id, document.title, document.text) == (
+        str(10**400), str(10**401), str(-(10**402)),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["id", "title", "text"])
+def test_a_whole_number_with_too_many_digits_is_refused(name):
+    record = {"id": "a", name: 10**5000}
+    with pytest.raises(CollectionError, match=f"'{name}' is a whole number with too many digits"):
+        as_document(record)
+    source = open_collection([{"id": "z"}, record], on_error="skip")
+    assert [document.id for document in source.documents()] == ["z"]
 
 
 @pytest.mark.parametrize("number", ["Infinity", "-Infinity", "1e999"])

@@ -152,6 +152,7 @@ def test_alpha_0_is_bm25(index):
         ({"title": float("nan")}, "must be from 0.01 to 100"),
         ({"title": "much"}, "is 'much', which is not a number"),
         ({"title": True}, "not a number"),
+        ({"title": 10**400}, "not a number"),
         ("title^", "not a number"),
         ("title,,text", "blank"),
         ({"author": 2}, "searched fields are: `title`, `note`, `text`"),

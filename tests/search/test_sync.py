@@ -199,7 +199,7 @@ def refused_after(index, source):
 
 
 @pytest.mark.parametrize(
-    "bad", ["", "20 percent", "-1", "101%", "a", 0.5, "\N{ARABIC-INDIC DIGIT THREE}"]
+    "bad", ["", "20 percent", "-1", "101%", "a", 0.5, "9" * 5000, "\N{ARABIC-INDIC DIGIT THREE}"]
 )
 def test_an_invalid_limit_is_refused(index, bad):
     with pytest.raises(SettingsError, match="max_delete"):

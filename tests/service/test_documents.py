@@ -150,6 +150,23 @@ def test_numbers_that_json_lacks_are_refused_by_place_and_field(writer, number):
     assert "not an array of IDs" in failure_of(answer, 422)["message"]
 
 
+def test_whole_numbers_beyond_float64_are_text(writer):
+    number = str(10**400)
+    documents = "/indexes/tiny/documents"
+    answer = writer.put(f"{documents}/1", content=f'{{"title": {number}}}', headers=JSON)
+    assert answer.status_code == 200, answer.text
+    assert writer.get("/documents/1").json()["title"] == number
+    answer = writer.patch(f"{documents}/1", content=f'{{"text": {number}}}', headers=JSON)
+    assert answer.status_code == 200, answer.text
+    assert writer.get("/documents/1").json()["text"] == number
+    record = f'{{"id": {number}, "text": "a"}}'
+    body = f'{{"id": "0"}}\n{record}\n{{"id": "2"}}\n'
+    told = statuses(writer.post(documents, content=body, headers=LINES))
+    assert [(one["ok"], one["id"]) for one in told] == [(True, "0"), (True, number), (True, "2")]
+    answer = writer.post(f"{documents}/delete-batch", content=f"[{number}]", headers=JSON)
+    assert answer.json()["deleted"] == 1
+
+
 def test_each_line_is_reported(writer, home):
     body = (
         b'\xef\xbb\xbf{"id": "a", "text": "zeppelin"}\r\n\n'

@@ -105,5 +105,9 @@ def test_rankers_are_judged_by_them(writer):
     writer.delete("/indexes/tiny/documents/3")
     answer = writer.post(evaluate, json=asked).json()
     assert (answer["judged"], answer["unknown"]) == (2, 1)
+    for grade in (101, 2**70, -(10**400)):
+        beyond = {**same, "judgements": {"1": {"1": grade}}}
+        error = failure_of(writer.post(evaluate, json=beyond), 422)
+        assert (error["field"], "100" in error["message"]) == ("judgements", True), error
     assert failure_of(writer.post(evaluate, json={**same, **asked}), 422)["field"] == "queries"
     assert failure_of(writer.post(evaluate, json={"judgements": {"1": {"1": 1}}}), 422)

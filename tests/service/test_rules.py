@@ -83,6 +83,14 @@ def test_rules_are_set_searched_by_and_removed(writer):
     assert search(writer)["hits"] == before["hits"]
 
 
+def test_a_filter_with_a_long_number_fails_no_search(writer):
+    then = {"boost": [{"filter": "year > " + "9" * 4400, "factor": 2}]}
+    assert writer.put(f"{PATH}/long", json={"then": then}).json()["warnings"] == []
+    assert search(writer)["rules"] == ["long"]
+    assert search(writer, filter="year < " + "9" * 5000)["total"] == 1
+    writer.delete(PATH)
+
+
 def test_invalid_rules_are_refused(writer):
     for wrong, said in [
         ({**RULE, "then": {}}, "rule 'ice': then: nothing to do"),

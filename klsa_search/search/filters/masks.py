@@ -273,7 +273,9 @@ def _number(name: str, text: str, forms: LocalForms) -> float | int:
             f"{fact} could be {float(decimals)!r} or {thousands}; write one of these", field=name
         )
     if NUMBER.fullmatch(number):
-        return float(number) if re.search("[.eE]", number) else int(number)
+        # `int` refuses a text of more than 4,300 digits, which is beyond float64, or has zeros.
+        is_float = re.search("[.eE]", number) or len(number) > _MAX_DIGITS
+        return float(number) if is_float else int(number)
     local = number_in(number, forms.decimal) if forms.decimal else None
     local = local_number(number) if local is None else local
     if local is None:
@@ -281,6 +283,7 @@ def _number(name: str, text: str, forms: LocalForms) -> float | int:
     return local
 
 
+_MAX_DIGITS: Final = 1000
 _RELATIVE: Final = re.compile(r"now((?:[+-]\d{1,6}[smhdwMy])*)(?:/([dMy]))?", re.ASCII)
 _MEANT_AS_RELATIVE: Final = re.compile(r"now(?![^\W_])")
 _STEP: Final = re.compile(r"([+-]\d+)([smhdwMy])")

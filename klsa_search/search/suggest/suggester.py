@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from copy import copy
@@ -165,6 +166,7 @@ class Suggester:
         Words that follow signs of a code complete it: they have to stand there in a document. So do
         those after another sign within a word (*node.j*), if any word stands there.
         """
+        k = min(k, sys.maxsize)  # the limit of `islice`
         last = last_word(typed[-_READ:])
         before = typed[: len(typed) - len(last)]
         is_code = _CODE.search(typed[-_READ:]) is not None

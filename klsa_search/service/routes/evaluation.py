@@ -34,7 +34,8 @@ MAX_JUDGED = 500
 MAX_JUDGEMENTS = 20_000
 
 _Queries = dict[Text, QueryText]
-_Grades = dict[Text, dict[Text, int]]
+_Grade = Annotated[int, Field(ge=-MAX_GRADE, le=MAX_GRADE)]
+_Grades = dict[Text, dict[Text, _Grade]]
 Interval = tuple[float, float]
 
 router = router_for("search")

@@ -145,6 +145,7 @@ def test_titles_have_what_was_typed_where_a_word_begins(index, typed):
 def test_deleted_words_are_not_suggested_and_new_ones_are(tmp_path):
     index = build([{"id": "a", "title": "Lamps", "text": "lantern"}], name="one", home=tmp_path)
     assert {each.text for each in index.suggest("la")} == {"Lamps", "lantern"}
+    assert index.suggest("la", 2**64) == index.suggest("la", 10_000)
     before = index.snapshot()
     index.add([{"id": "b", "title": "Ladders", "text": "ladder"}])
     index.delete(["a"])
