@@ -18,6 +18,7 @@ from klsa_search.cli.serve import serve
 from klsa_search.core.config import Settings
 from klsa_search.core.parameters import LanguageSettings, SearchSettings
 from klsa_search.search import costs
+from klsa_search.search.rankers import RANKERS
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.settings import ServiceSettings
 from tests.conftest import ROOT
@@ -81,10 +82,11 @@ def costs_table():
     def million(cost):
         return f"{1e6 * cost:g} for each million"
 
+    heavy = " and ".join(f"`{name}`" for name, ranker in RANKERS.items() if ranker.is_heavy)
     every = (
         "`exact`, a boost, `min_score`, `spectral`, `gamma`, `head`, `z` above 1,500, `positive`, "
+        f"`negative`, the rankers {heavy}"
     )
-    every += "`negative`, the rankers `lsi` and `lsi-cosine`"
     rows = {
         "the search": f"{costs.SEARCH:g}",
         "each word": f"{costs.WORD:g}",

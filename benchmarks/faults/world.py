@@ -19,7 +19,7 @@ from klsa_search.cli.index import klsa_index
 from klsa_search.cli.main import run
 from klsa_search.errors import IndexNotFound, KlsaError
 from klsa_search.indexing.rewrite import rebuild
-from klsa_search.search.rankers import needs_eigenvectors
+from klsa_search.search.rankers import RANKERS, needs_eigenvectors
 from klsa_search.storage.maintenance import verify
 
 SPECTRAL = ("truncation", "gvsm")
@@ -210,7 +210,7 @@ def answers_of(index: Index, *, thoroughly: bool = False) -> Answers:
     if thoroughly:
         asked.append({"exact": True})
     if thoroughly and needs_eigenvectors(index.settings):
-        asked += [{"ranker": name} for name in ("lsi", "lsi-cosine", "rm3", "rocchio")]
+        asked += [{"ranker": name} for name in RANKERS if name not in ("klsa", "bm25")]
         asked += [{"spectral": "exponential"}, {"alpha": 1.0, "dimensions": 2}]
     found: Answers = {}
     for parameters in asked:

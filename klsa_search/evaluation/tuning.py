@@ -35,6 +35,7 @@ from klsa_search.evaluation.comparison import Differences, randomisation_test
 from klsa_search.evaluation.measures import Judge
 from klsa_search.indexing.build import build
 from klsa_search.search.index import Index
+from klsa_search.search.rankers import ranker_of
 
 FEWEST_QUERIES = 4
 """Least number of judged queries to divide into folds; below six, no choice is significant."""
@@ -326,13 +327,10 @@ def tune_by_halves(
             progress=progress,
         )
         second.close()
-    more = tuning.changes.get("alpha", 0.0) > _alpha_of(index.settings)
+    ranker = ranker_of(index.settings.ranker)
+    before = ranker.share_of_expansion(index.settings.alpha)
+    more = tuning.changes.get("alpha", 0.0) > before
     return replace(tuning, evidence="halves", margin=MARGIN if more else MARGIN_OF_LESS)
-
-
-def _alpha_of(settings: Settings) -> float:
-    """Return the share of expansion in the ranking of an index; 0 for BM25, 1 for others."""
-    return {"klsa": settings.alpha, "bm25": 0.0}.get(settings.ranker, 1.0)
 
 
 def _tuned(

@@ -16,6 +16,7 @@ from klsa_search.evaluation.replay import (
     replay,
     write_record,
 )
+from klsa_search.search.rankers import RANKERS
 from tests.support.examples import one_in
 
 DOCUMENTS = [
@@ -66,7 +67,7 @@ def folder(tmp_path_factory):
     st.fixed_dictionaries(
         {},
         optional={
-            "ranker": st.sampled_from(["klsa", "bm25", "rm3", "rocchio"]),
+            "ranker": st.sampled_from([name for name, row in RANKERS.items() if not row.is_heavy]),
             "alpha": st.floats(0, 1),
             "z": st.integers(1, 5),
             "operators": st.booleans(),

@@ -9,6 +9,7 @@ from klsa_search.errors import QueryError, SettingsError
 from klsa_search.indexing.weighing import stores_eigenvectors, stores_rows
 from klsa_search.lowrank import sparse_expansion
 from klsa_search.lowrank.expansion_matrix import largest_entries
+from klsa_search.search.rankers import RANKERS
 from tests.support.worlds import as_if_large, random_documents
 
 PLAIN = {"language": "none"}
@@ -83,7 +84,9 @@ def test_exact_ranks_by_the_scores_of_all(pair):
         assert np.array_equal(scores, values)
 
 
-@pytest.mark.parametrize("ranker", ["bm25", "rm3", "rocchio"])
+@pytest.mark.parametrize(
+    "ranker", [name for name, row in RANKERS.items() if row.scores_by == "words"]
+)
 def test_other_rankers_do_not_depend_on_the_size(pair, ranker):
     for query in QUERIES:
         small, cut = pair

@@ -5,6 +5,7 @@ import pytest
 
 from klsa_search.kernels.weighting import idf_of
 from klsa_search.mining.duplicates import duplicates
+from klsa_search.search.rankers import RANKERS
 
 RECORDS = [
     {"id": "hello", "text": "hello"},
@@ -64,7 +65,7 @@ def test_a_document_of_them_alone_is_a_copy_of_none(index):
     assert duplicates(index) == ()
 
 
-@pytest.mark.parametrize("ranker", ["rm3", "rocchio"])
+@pytest.mark.parametrize("ranker", [name for name, row in RANKERS.items() if row.feedback])
 def test_feedback_adds_none_and_takes_them_as_they_are(index, ranker):
     row, fed = (index.scores("hello", ranker=name) for name in ("bm25", ranker))
     assert np.array_equal(row, fed)

@@ -48,6 +48,15 @@ class Ranker:
         """Return whether a query takes long on a large index."""
         return self.scores_by in ("lsi", "index")
 
+    def share_of_expansion(self, alpha: float) -> float:
+        """Return how much of its scores comes from words that are not in the query, from 0 to 1.
+
+        That of the default ranking is α; all others but BM25 count as 1.
+        """
+        if self.scores_by == "kernel":
+            return alpha
+        return 0.0 if self.scores_by == "words" and self.feedback is None else 1.0
+
 
 _BOOSTS: Final = ("boosts",)
 _OF_KLSA: Final = tuple(
