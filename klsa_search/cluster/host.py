@@ -56,7 +56,7 @@ class FollowedBuild(NamedTuple):
 
     repository  its directory or URL
     every       seconds between two checks for a later log
-    build       see `backup_format.build_id`
+    build       see `storage.repository.build_id`
     terms       build of the terms that all partitions share
     """
 

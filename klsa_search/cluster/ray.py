@@ -142,7 +142,7 @@ def placements(partitions: int, replicas: int, machines: Sequence[str]) -> list[
 
 
 class RayCluster:
-    """Starts actors that serve partitions: see `index.Cluster`.
+    """Starts actors that serve partitions: see `cluster.remote.Cluster`.
 
     replicas      replicas of each partition
     follow        repository of backups from which a machine restores the partitions that it does

@@ -74,6 +74,8 @@ class _shared_property(lazy_property[T]):  # noqa: N801 - a decorator
 class Arrays:
     """The arrays of all documents of an index in this process, of one or several partitions.
 
+    generation       folder of its files, of several partitions that of the first
+    vocabulary       terms and their numbers
     query_kernel     BM25 weights and postings
     common           numbers of the common terms, which document features exclude
     lengths          (N,) dl(d) in tokens, by the weights of their fields
@@ -86,9 +88,9 @@ class Arrays:
     expansion_key    parameters of the D of the index: spectral function, γ and head
     sparse_expansion  the largest entries of each row of K, and features
     neighbour_count  neighbours of a document that count for coverage
-    seed             of the solver
-    b                b of BM25
-    forward          forward index
+    seed             of the random block with which the eigensolver begins
+    b                share of the length of a document in BM25 saturations, from 0 to 1
+    forward          words of each document in order, as codes of bytes
     small            whether deep rankings rescore all candidates: by the documents of the training
     live             mask of the live documents, if some are deleted
     reverse          entries of later documents in earlier rows, if any

@@ -147,6 +147,8 @@ def truth_of(filter_: Filter) -> bool | None:
 
 MAX_CHARACTERS: Final = 10_000
 
+# With its flag i, WORD covers the keywords: Lark reads a word to its end, then looks whether it is
+# one. Without the flag, "orange" would begin with OR.
 _GRAMMAR: Final = r"""
     ?start: either
     ?either: both ("OR"i both)*

@@ -134,7 +134,7 @@ class QueryParser:
         complete_last  also search for completions of the last word
         evidence       of documents, by default of the snapshot
         Of a query of more than `MAX_TERMS` distinct terms the heaviest count, see `left_out` of
-        the interpretation. Cost: 3 µs for plain words, else that of `matching` and `spelling`.
+        the interpretation. Cost: 3 µs for plain words, else that of `match` and `spelling`.
         """
         checked_argument("query", query, str)
         evidence = evidence or LOCAL

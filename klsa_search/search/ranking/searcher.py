@@ -127,7 +127,7 @@ class Searcher:
     ) -> list[SeedCandidates]:
         """Return what the documents of a partition add to the seeds of all; then their passages.
 
-        None if scores do not depend on seeds. Cost: a search by the query kernel.
+        Empty if scores do not depend on seeds. Cost: a search by the query kernel.
         """
         if not ranks_by_seeds(parameters):
             return []
@@ -145,13 +145,13 @@ class Searcher:
         """Return whether passages count."""
         return False
 
-    def scores(self, queries: ParsedQuery, parameters: SearchSettings) -> Scores:
+    def scores(self, query: ParsedQuery, parameters: SearchSettings) -> Scores:
         """Return the scores of all documents: (N,) float32."""
-        if queries.stop_scores is None:
-            scores = self._scores(queries.terms, parameters)
+        if query.stop_scores is None:
+            scores = self._scores(query.terms, parameters)
         else:
-            scores = queries.stop_scores * self._snapshot.live_docs()
-        return scores if queries.mask is None else scores * queries.mask.allowed
+            scores = query.stop_scores * self._snapshot.live_docs()
+        return scores if query.mask is None else scores * query.mask.allowed
 
     def _scores(self, terms: Sequence[int], parameters: SearchSettings) -> Scores:
         snapshot = self._snapshot
@@ -167,12 +167,12 @@ class Searcher:
 
     def scores_with_feedback(
         self,
-        queries: ParsedQuery,
+        query: ParsedQuery,
         parameters: SearchSettings,
         examples: tuple[DocIds | None, DocIds | None],
     ) -> Scores:
         """Return the scores of all documents with relevance feedback: see `add_feedback`."""
-        scores = self.scores(queries, parameters)
+        scores = self.scores(query, parameters)
         return add_feedback(self._snapshot, scores, examples, parameters, self.evidence)
 
     def top(

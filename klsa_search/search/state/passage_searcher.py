@@ -72,13 +72,13 @@ class PassageSearcher(Searcher):
             candidates += searcher.seed_candidates(ranking.query, ranking.parameters)
         return candidates
 
-    def scores(self, queries: ParsedQuery, parameters: SearchSettings) -> Scores:
+    def scores(self, query: ParsedQuery, parameters: SearchSettings) -> Scores:
         """Return the scores of all documents: (N,) float32."""
-        scores = super().scores(queries, parameters)
+        scores = super().scores(query, parameters)
         if not self.uses_passages(parameters):
             return scores
         searcher = self._passages.state.searcher
-        scores_ = searcher.scores(self.of_passages(queries), parameters)
+        scores_ = searcher.scores(self.of_passages(query), parameters)
         best = np.zeros_like(scores)
         np.maximum.at(best, self._passages.document_of, scores_)
         return np.where(scores > 0, scores + np.float32(parameters.passage_weight) * best, scores)

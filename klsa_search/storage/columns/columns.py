@@ -115,7 +115,7 @@ class Field:
     def __repr__(self) -> str:
         """Return name, type and size."""
         lists = " with lists" if self.starts is not None else ""
-        return f"<Field {self.name!r}: {self.type}{lists}, {len(self)} positions>"
+        return f"<Field {self.name!r}: {self.type}{lists}, {len(self)} doc ids>"
 
     def present(self) -> DocumentMask:
         """Return a mask of documents with a value. Cost of any mask: 0.2 ms a million values.
