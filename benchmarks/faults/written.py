@@ -17,15 +17,10 @@ from klsa_search import Document, Index, build, open_index
 from klsa_search.analysis import Analyzer
 from klsa_search.core.config import Settings
 from klsa_search.errors import StoreError
+from klsa_search.kernels.bm25 import average_length, length_norms, live_length, quantised_length
 from klsa_search.kernels.counts import CountsBuilder
 from klsa_search.kernels.postings import Postings
 from klsa_search.kernels.query_kernel import QueryKernel, TermWeighting
-from klsa_search.kernels.weighting import (
-    average_length,
-    length_norms,
-    live_length,
-    quantised_length,
-)
 from klsa_search.search.engine.engine import Bm25Engine
 from klsa_search.storage.generations import writing
 from klsa_search.storage.log import WriteLog

@@ -49,9 +49,9 @@ from klsa_search.delta.features import CandidateTerms, TermMap, document_feature
 from klsa_search.delta.segment import DeltaSegment, words_of
 from klsa_search.delta.statistics import BuildStatistics
 from klsa_search.errors import StoreError
+from klsa_search.kernels.bm25 import length_norms
 from klsa_search.kernels.counts import BlockCounts, count_block
 from klsa_search.kernels.postings import UNIT
-from klsa_search.kernels.weighting import length_norms
 from klsa_search.lowrank import sparse_expansion
 from klsa_search.lowrank.sparse_expansion import (
     LEVELS,

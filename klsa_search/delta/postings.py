@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from klsa_search.core.array_types import Integers, SparseRows
 from klsa_search.delta.saturated_postings import SaturatedPostings
+from klsa_search.kernels.bm25 import length_norms
 from klsa_search.kernels.postings import Postings, Segment
-from klsa_search.kernels.weighting import length_norms
 from klsa_search.storage.forward_index import Forward
 
 _MERGE_SIZE: Final = 128

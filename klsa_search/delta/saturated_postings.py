@@ -3,7 +3,7 @@
     saturated-STEP-DIGEST.bin    entries, runs and best of `Postings`, then CRC-32 of all of it
     saturated.lock               locked by the process that writes one
 
-Writes may move the quantised mean length (`kernels.weighting.live_length`), and with it all
+Writes may move the quantised mean length (`kernels.bm25.live_length`), and with it all
 saturations of the build. They follow from the build and the length alone, so one process writes
 them to a file of the generation and all processes map it, also after a restart. The file is a
 cache: if it is missing or damaged, the first process that needs it writes it again.
@@ -24,8 +24,8 @@ from filelock import FileLock
 
 from klsa_search.core.array_types import SparseRows
 from klsa_search.core.installation import __version__
+from klsa_search.kernels.bm25 import length_norms, length_step
 from klsa_search.kernels.postings import Postings
-from klsa_search.kernels.weighting import length_norms, length_step
 from klsa_search.storage.forward_index import Forward
 from klsa_search.storage.manifest import Manifest
 from klsa_search.storage.names import NEW

@@ -31,16 +31,11 @@ from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.core.array_types import SparseRows
 from klsa_search.core.config import Settings
 from klsa_search.core.lazy import lazy_property
+from klsa_search.kernels.bm25 import average_length, mean_length, quantised_length
 from klsa_search.kernels.counts import TermCounts
 from klsa_search.kernels.postings import Postings, postings_of_arrays
 from klsa_search.kernels.vocabulary import Vocabulary
-from klsa_search.kernels.weighting import (
-    FeatureWeighting,
-    average_length,
-    feature_weighting,
-    mean_length,
-    quantised_length,
-)
+from klsa_search.kernels.weighting import FeatureWeighting, feature_weighting
 from klsa_search.lowrank.sparse_expansion import NUMBERS, SparseExpansion, open_sparse_expansion
 from klsa_search.storage.arrays import has_array, open_array
 from klsa_search.storage.forward_index import Forward

@@ -15,7 +15,8 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative, valida
 
 from klsa_search.core.array_types import Matrix
 from klsa_search.estimators.base import checked_number
-from klsa_search.kernels.weighting import TFIDF, FeatureWeighting, average_length, bm25_weighting
+from klsa_search.kernels.bm25 import average_length
+from klsa_search.kernels.weighting import TFIDF, FeatureWeighting, bm25_weighting
 
 
 # scikit-learn is untyped, so mypy takes its classes for Any.

@@ -45,8 +45,8 @@ from klsa_search.delta.statistics import TrainedStatistics, training_of
 from klsa_search.errors import PartitionsUnsupported
 from klsa_search.indexing.generation_builder import peak_memory, publish
 from klsa_search.indexing.replay import refuse_rebuilt, replayed
+from klsa_search.kernels.bm25 import length_norms, live_length
 from klsa_search.kernels.postings import Postings, postings_arrays
-from klsa_search.kernels.weighting import length_norms, live_length
 from klsa_search.lowrank.sparse_expansion import LEVELS, SegmentedExpansion
 from klsa_search.search.index import Index, open_index
 from klsa_search.search.state.state import State

@@ -61,8 +61,8 @@ from klsa_search.indexing.partition_tasks import (
 from klsa_search.indexing.reading import Contents, SourceBatches, StoredCollection
 from klsa_search.indexing.text_sample import TextSample
 from klsa_search.indexing.weighing import MOST, open_training, train
+from klsa_search.kernels.bm25 import quantised_length
 from klsa_search.kernels.postings import postings_of_arrays
-from klsa_search.kernels.weighting import quantised_length
 from klsa_search.search.index import Index
 from klsa_search.search.parts.opening import open_reader
 from klsa_search.search.parts.reading import added_spaces

@@ -23,15 +23,10 @@ from klsa_search.core.wording import counted
 from klsa_search.delta.statistics import trained_statistics
 from klsa_search.errors import IndexDamaged
 from klsa_search.indexing.partitions import verify_collection_terms
+from klsa_search.kernels.bm25 import average_length, length_norms, live_length, quantised_length
 from klsa_search.kernels.counts import Block
 from klsa_search.kernels.postings import Postings, Segment, postings_arrays
 from klsa_search.kernels.vector_space import scales_of
-from klsa_search.kernels.weighting import (
-    average_length,
-    length_norms,
-    live_length,
-    quantised_length,
-)
 from klsa_search.search.parts.generation import OpenGeneration
 from klsa_search.search.state.passages import PassageIndex
 from klsa_search.search.state.state import State

@@ -25,19 +25,13 @@ from klsa_search.core.config import Settings
 from klsa_search.core.progress import EXPANSION, POSTINGS, Progress
 from klsa_search.delta.statistics import BuildStatistics, open_statistics, statistics_arrays
 from klsa_search.indexing.reading import ReadDocuments, read
+from klsa_search.kernels.bm25 import average_length, length_norms, quantised_length
 from klsa_search.kernels.counts import TermCounts
 from klsa_search.kernels.document_kernel import DocumentKernel
 from klsa_search.kernels.nearest_neighbours import nearest_rows
 from klsa_search.kernels.postings import Postings, postings_arrays
 from klsa_search.kernels.vocabulary import Vocabulary
-from klsa_search.kernels.weighting import (
-    average_length,
-    feature_weighting,
-    length_norms,
-    quantised_length,
-    tfidf_features,
-    tfidf_posting_weights,
-)
+from klsa_search.kernels.weighting import feature_weighting, tfidf_features, tfidf_posting_weights
 from klsa_search.lowrank.eigensolver import Spectrum, decompose
 from klsa_search.lowrank.expansion_matrix import expansion_rows
 from klsa_search.lowrank.latent_space import LatentSpace

@@ -88,7 +88,7 @@ class Postings:
         """Return the postings of counts.
 
         counts      f(t,d): (N, V), without stored zeros
-        norms       K_d: (N,), see `kernels.weighting.length_norms`
+        norms       K_d: (N,), see `kernels.bm25.length_norms`
         block_bits  b, from 6 to 16; by default one block for up to 65,536 documents, else 13
         Cost O(nnz); memory 4 bytes per posting, 6 per run, 28 per term, and the counts.
         """

@@ -2,7 +2,7 @@
 
     k_q(d) = Σ_t f(t,q) · h(t) · w(t) · sat(t,d)                              [KLSA eq. 3]
 
-    w(t) = idf(t) · b(t), with the idf of `kernels.weighting.idf_of`
+    w(t) = idf(t) · b(t), with the idf of `kernels.bm25.idf_of`
     b(t) = √(N (1 - exp(-c_t / N)) / n_t), from 1 to a limit
     h(t)   a setting, by default 0.5, for common terms; 1 for others
 
@@ -24,8 +24,8 @@ from klsa_search import _native
 from klsa_search.core.array_types import DocIds, Integers, Scores
 from klsa_search.core.build_settings import IdfName
 from klsa_search.core.lazy import lazy_property
+from klsa_search.kernels.bm25 import idf_of
 from klsa_search.kernels.postings import Postings, Segments
-from klsa_search.kernels.weighting import idf_of
 
 _Numbers = npt.NDArray[np.int64]
 _Floats = npt.NDArray[np.float32]

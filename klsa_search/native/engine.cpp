@@ -539,7 +539,7 @@ constexpr auto BY_VALUE = nb::rv_policy::automatic;
 
 void bind_engine(nb::module_& module) {
     module.def("idf_of", without_gil(&idf_of_frequencies), exact("frequencies"), nb::arg("documents"),
-               nb::arg("variant"), "Return w(t) of terms: see `kernels.weighting.idf_of`.");
+               nb::arg("variant"), "Return w(t) of terms: see `kernels.bm25.idf_of`.");
     nb::class_<WeightsObject>(module, "TermWeights", R"(
         Computes the weights of terms by their counts: see `kernels.query_kernel`.
 

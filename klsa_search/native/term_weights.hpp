@@ -11,7 +11,7 @@ namespace klsa {
 
 enum class Idf { LUCENE, ROBERTSON, ATIRE };
 
-// w(t) of a term that n of N documents contain: see `klsa_search.kernels.weighting.idf_of`.
+// w(t) of a term that n of N documents contain: see `klsa_search.kernels.bm25.idf_of`.
 inline f64 idf_of(Idf variant, f64 n, f64 N) {
     constexpr f64 LEAST = 1.0 / 65536;
     if (variant == Idf::ATIRE) return std::max(std::log(std::max(N, 1.0) / std::max(n, 1.0)), LEAST);

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from klsa_search import build, open_index
 from klsa_search.indexing import refit
 from klsa_search.indexing.verify import verify_deep
+from klsa_search.kernels.bm25 import length_step, live_length, quantised_length
 from klsa_search.kernels.postings import Postings, postings_arrays
-from klsa_search.kernels.weighting import length_step, live_length, quantised_length
 from tests.support.worlds import counts_of, random_documents
 
 TEXTS = random_documents(80, 45, seed=5)

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klsa_search.core.build_settings import MAX_BURSTINESS, IdfName
+from klsa_search.kernels.bm25 import idf_of, quantised_length
 from klsa_search.kernels.postings import UNIT, Postings
 from klsa_search.kernels.query_kernel import DocumentCounts, QueryKernel, TermWeighting
-from klsa_search.kernels.weighting import idf_of, quantised_length
 from tests.support.worlds import counts_of, idf_of_counts, query_kernel, random_documents
 
 

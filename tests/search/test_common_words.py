@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from klsa_search.kernels.weighting import idf_of
+from klsa_search.kernels.bm25 import idf_of
 from klsa_search.mining.duplicates import duplicates
 from klsa_search.search.rankers import RANKERS
 

@@ -25,8 +25,8 @@ from klsa_search.errors import (
 )
 from klsa_search.evaluation.measures import rank_best
 from klsa_search.indexing import refit
+from klsa_search.kernels.bm25 import average_length, live_length
 from klsa_search.kernels.query_kernel import TermWeighting
-from klsa_search.kernels.weighting import average_length, live_length
 from klsa_search.lowrank import sparse_expansion
 from klsa_search.search.engine.engine import Bm25Engine
 from klsa_search.search.rankers import RANKERS

@@ -9,16 +9,11 @@ import numpy.typing as npt
 import pytest
 from scipy import sparse
 
+from klsa_search.kernels.bm25 import average_length, idf_of, length_norms, quantised_length
 from klsa_search.kernels.counts import CountsBuilder, TermCounts
 from klsa_search.kernels.postings import Postings
 from klsa_search.kernels.query_kernel import QueryKernel, TermWeighting
-from klsa_search.kernels.weighting import (
-    average_length,
-    bm25_weighting,
-    idf_of,
-    length_norms,
-    quantised_length,
-)
+from klsa_search.kernels.weighting import bm25_weighting
 
 
 def counts_of(*documents: str) -> TermCounts:

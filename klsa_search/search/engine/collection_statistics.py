@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from klsa_search.kernels.bm25 import live_length
 from klsa_search.kernels.postings import Segment
 from klsa_search.kernels.query_kernel import DocumentCounts
 from klsa_search.kernels.vector_space import VectorSpace, VectorSpaces
-from klsa_search.kernels.weighting import live_length
 from klsa_search.storage.partitions import CollectionTerms
 
 _Numbers = npt.NDArray[np.int64]

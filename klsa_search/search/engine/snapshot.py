@@ -14,12 +14,12 @@ from klsa_search.core.array_types import Basis, DocIds, DocumentMask, Eigenvalue
 from klsa_search.core.lazy import lazy_property
 from klsa_search.core.parameters import SearchSettings
 from klsa_search.delta.statistics import Pairs, trained_statistics
+from klsa_search.kernels.bm25 import mean_length
 from klsa_search.kernels.counts import without_columns
 from klsa_search.kernels.document_kernel import DocumentKernel
 from klsa_search.kernels.query_kernel import QueryKernel
 from klsa_search.kernels.vector_space import VectorSpaces
 from klsa_search.kernels.vocabulary import Vocabulary
-from klsa_search.kernels.weighting import mean_length
 from klsa_search.lowrank.expansion_matrix import Expansion, spectral_function
 from klsa_search.lowrank.latent_space import LatentSpace
 from klsa_search.lowrank.sparse_expansion import (

@@ -16,7 +16,7 @@ from klsa_search.core.deadlines import check_deadline
 from klsa_search.core.parameters import SearchSettings
 from klsa_search.core.plugins import load_plugin
 from klsa_search.errors import KlsaError, PluginFailed
-from klsa_search.kernels.weighting import mean_length
+from klsa_search.kernels.bm25 import mean_length
 from klsa_search.search.engine.query_terms import QueryTerms
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.rankers.bm25 import boosted_bm25

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.core.array_types import DocIds, DocumentMask, GrowableArray, SparseRows
+from klsa_search.kernels.bm25 import live_length
 from klsa_search.kernels.query_kernel import DocumentCounts
-from klsa_search.kernels.weighting import live_length
 from klsa_search.search.batches import Drift
 
 

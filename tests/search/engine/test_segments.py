@@ -8,9 +8,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from klsa_search.core.parameters import SearchSettings
+from klsa_search.kernels.bm25 import average_length, quantised_length
 from klsa_search.kernels.postings import DEPTHS, Segment, Segments
 from klsa_search.kernels.query_kernel import DocumentCounts, QueryKernel
-from klsa_search.kernels.weighting import average_length, quantised_length
 from klsa_search.lowrank.sparse_expansion import SegmentedExpansion
 from klsa_search.search.engine.engine import Bm25Engine, KlsaEngine
 from klsa_search.search.engine.mask import Mask
