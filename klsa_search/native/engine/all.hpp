@@ -5,7 +5,7 @@
 #include "selection.hpp"
 #include "state.hpp"
 #include "terms.hpp"
-#include "bm25.hpp"
+#include "top_k.hpp"
 #include "impacts.hpp"
 #include "candidates.hpp"
 #include "seeds.hpp"

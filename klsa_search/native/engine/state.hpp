@@ -67,7 +67,7 @@ class State final : public Searcher {
     Optional optional_terms(i64 threshold, i64 k);
     i64* offsets(i64 term) { return b.posting_offsets.data() + term * columns_; }
 
-    // bm25.hpp
+    // top_k.hpp
     struct Collected {
         i64 k, filled, threshold_key;  // larger keys pass
         i64 threshold() const { return threshold_key >> 32; }

@@ -43,7 +43,7 @@ from klsa_search.search.explain.score_parts import (
     query_weights,
 )
 from klsa_search.search.rankers import ranker_of
-from klsa_search.search.rankers.bm25 import boosted_bm25
+from klsa_search.search.rankers.boosted_bm25 import boosted_bm25
 from klsa_search.search.rankers.feedback import expand_query
 from klsa_search.search.ranking.searcher import Searcher
 from klsa_search.storage.documents import DocumentReader

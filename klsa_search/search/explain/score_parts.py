@@ -20,7 +20,7 @@ from klsa_search.search.engine.engine import Exact, ScoreDetails, SeedRows
 from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.query_terms import QueryTerms
 from klsa_search.search.engine.snapshot import Snapshot
-from klsa_search.search.rankers.bm25 import boosted_postings
+from klsa_search.search.rankers.boosted_bm25 import boosted_postings
 from klsa_search.search.rankers.klsa import parts_of
 
 Numbers = npt.NDArray[np.int64]

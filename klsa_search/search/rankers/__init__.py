@@ -16,7 +16,7 @@ from klsa_search.lowrank.sparse_expansion import is_multiple_of_kernel
 from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.query_terms import QueryTerms
 from klsa_search.search.engine.snapshot import Snapshot
-from klsa_search.search.rankers.bm25 import boosted_bm25
+from klsa_search.search.rankers.boosted_bm25 import boosted_bm25
 from klsa_search.search.rankers.feedback import RM3, ROCCHIO, Feedback, rank_expanded
 from klsa_search.search.rankers.klsa import rank_klsa
 from klsa_search.search.rankers.reader import IndexReader, plugin_ranker

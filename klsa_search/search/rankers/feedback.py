@@ -42,7 +42,7 @@ from klsa_search.lowrank.expansion_matrix import largest_entries
 from klsa_search.search.engine.evidence import LOCAL, Evidence
 from klsa_search.search.engine.query_terms import QueryTerms
 from klsa_search.search.engine.snapshot import FIRST_LATER, Snapshot
-from klsa_search.search.rankers.bm25 import boosted_bm25
+from klsa_search.search.rankers.boosted_bm25 import boosted_bm25
 
 if TYPE_CHECKING:
     from scipy import sparse

@@ -38,7 +38,7 @@ from klsa_search.search.engine.engine import KlsaParams
 from klsa_search.search.engine.evidence import LOCAL, Evidence
 from klsa_search.search.engine.query_terms import QueryTerms
 from klsa_search.search.engine.snapshot import Snapshot
-from klsa_search.search.rankers.bm25 import boosted_bm25
+from klsa_search.search.rankers.boosted_bm25 import boosted_bm25
 from klsa_search.search.rankers.feedback import BestDocuments, clipped_length
 
 

@@ -19,7 +19,7 @@ from klsa_search.errors import KlsaError, PluginFailed
 from klsa_search.kernels.bm25 import mean_length
 from klsa_search.search.engine.query_terms import QueryTerms
 from klsa_search.search.engine.snapshot import Snapshot
-from klsa_search.search.rankers.bm25 import boosted_bm25
+from klsa_search.search.rankers.boosted_bm25 import boosted_bm25
 
 if TYPE_CHECKING:
     from scipy import sparse

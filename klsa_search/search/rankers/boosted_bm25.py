@@ -9,6 +9,9 @@ and K_d and idf do not change. With r = f' / f
 
 so K_d need not be known, and r = 1 changes no bit. Only documents with the word in a part before
 the text are counted: all others have r = boost of the text.
+
+BM25 without boosts is in `kernels.bm25`; `Bm25Engine` (`native/engine/top_k.hpp`) sums it for the
+best documents, `kernels.query_kernel` for all.
 """
 
 from __future__ import annotations
