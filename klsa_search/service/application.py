@@ -45,18 +45,20 @@ from klsa_search.service.request_log import RequestLog
 from klsa_search.service.resources import Resources
 from klsa_search.service.routes import (
     access,
+    analysis,
     analytics,
     documents,
     evaluation,
     exports,
     files,
+    health,
     indexes,
     mining,
     rules,
+    search,
     suggest,
     sync,
 )
-from klsa_search.service.routes.search import QuickSearch, metrics_router, open_router, router
 from klsa_search.service.schemas import errors
 from klsa_search.service.server import log_no_cancellations
 from klsa_search.service.settings import ServiceSettings, read_settings
@@ -68,12 +70,13 @@ from klsa_search.storage.repository import Work
 NAME = "klsa-search"
 
 ROUTERS: Final = (
-    router,
-    open_router,
-    metrics_router,
+    search.router,
+    health.open_router,
+    health.metrics_router,
     mining.tenant_router,
     mining.router,
     suggest.router,
+    analysis.router,
     exports.router,
     documents.reading_router,  # after other routes of documents, as IDs may contain slashes
     documents.router,
@@ -174,7 +177,7 @@ def create_app(
     app.state.signer, app.state.tenant_tokens, app.state.sessions = signer, tokens, sessions
     app.state.sign_in = SignIn(shared.keys)
     hosts = {settings.host, *settings.allowed_hosts, *names_of_this_machine()}
-    app.add_middleware(QuickSearch)
+    app.add_middleware(search.QuickSearch)
     app.add_middleware(
         Guard,
         admission=shared.admission,

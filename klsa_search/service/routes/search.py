@@ -1,77 +1,56 @@
-"""Endpoints of search, explanations, health and metrics.
-
-They are coroutines: calls of an index run in threads, and the other endpoints answer at once,
-however busy the threads are.
-"""
+"""Endpoints of searches, explanations and the values of facets."""
 
 from __future__ import annotations
 
-import asyncio
 import time
-from collections.abc import Collection, Mapping
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from fastapi import Depends, Request, Response
-from fastapi.responses import PlainTextResponse
+from pydantic import Field
 from pydantic_core import from_json, to_json
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from klsa_search.cluster.calls import PartitionTally
-from klsa_search.core.service_reports import Job
-from klsa_search.errors import KlsaError, QueryError, StoreError
+from klsa_search.core.parameters import QueryOptions, Text
+from klsa_search.errors import KlsaError, QueryError
+from klsa_search.search.costs import estimated_cost
+from klsa_search.search.facet_search import facet_search
 from klsa_search.search.index import Index
 from klsa_search.service.dependencies import Requires, Service, router_for, service_of
 from klsa_search.service.index_service import IndexService
 from klsa_search.service.middleware.clients import path_of
-from klsa_search.service.page_files import SearchPage, prefers_html
-from klsa_search.service.schemas.base import MAX_ANSWER, read_parameters, too_large
-from klsa_search.service.schemas.errors import answer_to, shown_message
-from klsa_search.service.schemas.index_answers import (
-    Alive,
-    Health,
-    IndexSummary,
-    Links,
-    Readiness,
-    ReplicationAnswer,
-    Welcome,
-    replication_answers,
+from klsa_search.service.schemas.base import (
+    MAX_ANSWER,
+    IndexAnswer,
+    QueryText,
+    RequestModel,
+    read_parameters,
+    too_large,
 )
+from klsa_search.service.schemas.errors import answer_to
 from klsa_search.service.schemas.search_answers import (
     ExplainAnswer,
+    FacetAnswer,
     FederatedAnswer,
     MultiSearchAnswer,
     SearchAnswer,
+    facet_as_json,
     merged,
     search_answer,
 )
 from klsa_search.service.schemas.search_requests import (
+    MAX_VALUES,
     ExplainRequest,
+    FilterText,
     MultiSearchBody,
     SearchRequest,
 )
-from klsa_search.service.signing import Signer
 
 may_search: Final = Requires("search", tenants=True)
 
 router = router_for("search", tenants=True)
-open_router = router_for()
-metrics_router = router_for("metrics")
 
 _JSON = "application/json"
-
-
-@open_router.get("/", summary="Get name, version and links", response_model=Welcome)
-async def welcome(request: Request, response: Response) -> Welcome | Response:
-    """Return name and version of the service, and links to the main endpoints.
-
-    A browser gets the search page.
-    """
-    if prefers_html(request.headers.get("accept", "")):
-        page: SearchPage = request.app.state.page
-        return page.start(request)
-    response.headers["Vary"] = "Accept"
-    links = Links(search="/search?q=", indexes="/indexes", health="/health", docs="/docs")
-    return Welcome(name=request.app.title, version=request.app.version, links=links)
 
 
 @router.get("/search", summary="Search", response_model=SearchAnswer)
@@ -133,7 +112,7 @@ async def _search(params: SearchRequest, name: str | None, service: IndexService
     def compute(index: Index) -> bytes:
         begin = time.perf_counter()
         with PartitionTally(partial=params.partial) as tally:
-            results = index.search(params.search())
+            results = index.search(params.to_query())
         found_at = time.perf_counter()
         search_id = None
         if service.recorder is not None and params.analytics:
@@ -227,105 +206,45 @@ async def _explain(
     return await service.answer(name, compute, cost=params.cost)
 
 
-@open_router.get(
-    "/health",
-    summary="Get the health of the service",
-    responses={503: {"model": Health, "description": "none of the indexes can be searched"}},
-)
-async def health(request: Request, response: Response, service: Service) -> Health:
-    """Answer 200 if an index can be searched or there is none yet, else 503 with the same body.
+class FacetSearchBody(RequestModel):
+    """The body of POST /indexes/{name}/facet-search."""
 
-    A follower answers 503 until it has copied an index.
-
-    If API keys are needed, a request without one gets no names, paths and reasons.
-    """
-    every = service.catalog.statuses()
-    ok = service.is_searchable(every)
-    statuses = service.statuses()
-    names = {status.name for status in statuses}
-    response.status_code = 200 if ok else 503
-    signer: Signer = request.app.state.signer
-    # All at once, as each way to a thread and back takes as long as what the event loop does.
-    replications, refits, failing, faults = await asyncio.to_thread(_reports, service, signer)
-    faults += service.write_failures.reasons(failing, service.access)
-    degraded = bool(faults or failing) or any(status.failure is not None for status in every)
-    return Health(
-        ok=ok,
-        degraded=degraded,
-        version=request.app.version,
-        indexes=[IndexSummary.of(status) for status in statuses],
-        checksums={
-            status.name: status.checksums for status in statuses if status.checksums is not None
-        },
-        refits={name: refits[name] for name in sorted(names & refits.keys())},
-        **replications,
-        faults=[shown_message(fault, service.catalog.home) for fault in faults]
-        if service.access.scopes
-        else [],
+    field: Text = Field(description="metadata field")
+    facet_query: QueryText = Field("", description="text typed so far; blank finds every value")
+    q: QueryText = Field("", description="count in the matches of this search only")
+    filter: FilterText | dict[str, Any] | None = Field(
+        None, description="count in documents that match this filter only: see POST /search"
     )
+    k: int = Field(10, ge=1, le=MAX_VALUES, description="maximum number of values")
 
 
-def _reports(
-    service: IndexService, signer: Signer
-) -> tuple[dict[str, ReplicationAnswer], Mapping[str, Job], Collection[str], list[str]]:
-    """Return backups and following, last refits, indexes whose writes fail, and faults."""
-    replications, faults = replication_answers(service.replications)
-    if fault := signer.fault():
-        faults.append(fault)
-    refits: Mapping[str, Job] = {}
-    if service.jobs is not None:
-        try:
-            jobs = service.jobs.history().jobs
-            refits = {job.index: job for job in jobs if job.kind == "refit"}  # the newest
-        except StoreError as failure:
-            faults.append(failure.message)
-    return replications, refits, service.write_failures.failing(), faults
+class FacetSearchAnswer(FacetAnswer, IndexAnswer):
+    """Values of a field that contain a text: those that begin with it, then others."""
+
+    field: str
+    facet_query: str
 
 
-@metrics_router.get(
-    "/metrics", summary="Get metrics for Prometheus", response_class=PlainTextResponse
-)
-async def metrics(request: Request, service: Service) -> Response:
-    """Return metrics since the start, in the text format of Prometheus or in OpenMetrics."""
+@router.post("/indexes/{name}/facet-search", summary="Search the values of a facet")
+async def search_facet(name: str, body: FacetSearchBody, service: Service) -> FacetSearchAnswer:
+    """Return the values of a metadata field that contain a text, ignoring case and accents.
 
-    def work() -> tuple[bytes, str]:
-        service.write_failures.failing()  # looks at the index directory again
-        accept = request.headers.get("accept", "")
-        return service.metrics.exposition(service.statuses(), accept)
-
-    content, kind = await asyncio.to_thread(work)  # no thread of a pool may be free
-    return Response(content, headers={"Content-Type": kind})
-
-
-@open_router.get("/health/live", summary="Check liveness")
-async def live() -> Alive:
-    """Answer 200 while the service runs, whether or not it has indexes."""
-    return Alive(ok=True)
-
-
-@open_router.get(
-    "/health/ready",
-    summary="Check readiness",
-    responses={
-        503: {
-            "model": Readiness,
-            "description": "an index is damaged, or a follower has none",
-        }
-    },
-)
-async def ready(response: Response, service: Service) -> Readiness:
-    """Answer 200 if all indexes can be searched and none is damaged, else 503.
-
-    A service without indexes is ready to create one, unless it follows another. If the newest
-    generation of an index cannot be opened, the previous one is served, and the index
-    counts as ready; /health reports it.
+    `count` is the number of documents with a value among those of the filter and of the query.
     """
-    statuses = service.catalog.statuses()
-    failing = sum(status.index is None or status.damaged for status in statuses)
-    ok = service.is_searchable(statuses) and not failing
-    response.status_code = 200 if ok else 503
-    return Readiness(
-        ok=ok,
-        served=sum(status.index is not None for status in statuses),
-        failing=failing,
-    )
+
+    def compute(index: Index) -> FacetSearchAnswer:
+        facet = facet_search(
+            index, body.field, body.facet_query, body.k, query=body.q, filter=body.filter
+        )
+        return FacetSearchAnswer(
+            field=body.field, facet_query=body.facet_query, **facet_as_json(facet)
+        )
+
+    def cost(index: Index) -> float:
+        field = index.fields.get(body.field)
+        values = 0 if field is None else min(len(field), field.content or len(field))
+        counts = index.query_counts(body.q, filter=body.filter)
+        facets = QueryOptions(facets=(body.field,), max_facet_values=max(values, 1))
+        return estimated_cost(counts, 1, facets)
+
+    return await service.answer(name, compute, cost=cost)

@@ -154,8 +154,8 @@ class SearchRequest(RankingParameters, QueryOptions, _TextAndPage):
         """Return the number of hits to skip."""
         return (self.page - 1) * self.count if self.page is not None else self.offset or 0
 
-    def search(self) -> Query:
-        """Return the search that is requested; QueryError for options that exclude each other."""
+    def to_query(self) -> Query:
+        """Return the query that is requested; QueryError for options that exclude each other."""
         names = self.model_fields_set & _OPTIONS
         options = {name: value for name in names if (value := getattr(self, name)) is not None}
         page = {"query": self.q or "", "k": self.count, "offset": self.first}
