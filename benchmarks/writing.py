@@ -33,7 +33,7 @@ import numpy as np
 from klsa_search import Document, Index, build, open_index
 from klsa_search.collection import open_collection
 from klsa_search.storage.generations import writing
-from klsa_search.storage.log_writer import LogWriter
+from klsa_search.storage.write_log_writer import LogWriter
 from studies.datasets import query_texts
 
 _TURNS = 5

@@ -20,9 +20,9 @@ from klsa_search import build, open_index
 from klsa_search.errors import IndexNotFound, StoreError
 from klsa_search.indexing import refit
 from klsa_search.service.catalog import Catalog
-from klsa_search.storage.backup_writer import back_up
+from klsa_search.storage.backup import back_up
+from klsa_search.storage.replication import follow
 from klsa_search.storage.repository import Repository
-from klsa_search.storage.restore import follow
 
 _NAME = "followed"
 _IDS = [str(number) for number in range(12)]

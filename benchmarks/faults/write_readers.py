@@ -22,8 +22,8 @@ from benchmarks.faults.tally import Tally
 from klsa_search import Index, open_index
 from klsa_search.errors import StoreError
 from klsa_search.indexing import refit
-from klsa_search.storage.log import WriteLog
 from klsa_search.storage.maintenance import verify
+from klsa_search.storage.write_log import WriteLog
 
 _PAIRS = 100_000
 _UNKNOWN, _THERE, _GOING, _GONE = range(4)

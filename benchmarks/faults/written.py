@@ -23,9 +23,9 @@ from klsa_search.kernels.postings import Postings
 from klsa_search.kernels.query_kernel import QueryKernel, TermWeighting
 from klsa_search.search.engine.engine import Bm25Engine
 from klsa_search.storage.generations import writing
-from klsa_search.storage.log import WriteLog
-from klsa_search.storage.log_writer import LogWriter
 from klsa_search.storage.maintenance import verify
+from klsa_search.storage.write_log import WriteLog
+from klsa_search.storage.write_log_writer import LogWriter
 
 NAME = "written"
 QUERIES = ("w0 w5", "w1 w20 w3", "w29 w2", "late w4")

@@ -124,8 +124,8 @@ def manifest_json(name: str, manifest: Manifest) -> dict[str, Any]:
 
 def writes_json(generation: Path) -> dict[str, Any]:
     """Return the writes since the build of a generation, with their bytes, for JSON."""
-    from klsa_search.storage.log import WriteLog
     from klsa_search.storage.names import LOG_FILES, PASSAGES
+    from klsa_search.storage.write_log import WriteLog
 
     batches = WriteLog(generation).batches()
     applied = [batch for batch in batches if batch.undone is None]
@@ -197,8 +197,8 @@ def drift_json(generations: Sequence[Path]) -> dict[str, Any] | None:
     Opens the index, which takes about 1 ms for each later document.
     """
     from klsa_search.errors import StoreError
-    from klsa_search.storage.log import WriteLog
     from klsa_search.storage.manifest import read_manifest
+    from klsa_search.storage.write_log import WriteLog
 
     compacted = (read_manifest(generation).trained for generation in generations)
     written = (WriteLog(generation).last().seq for generation in generations)

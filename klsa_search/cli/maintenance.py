@@ -290,7 +290,7 @@ def backup(
     if take_over and not all_:
         raise click.UsageError("--take-over needs --all")
     if all_:
-        from klsa_search.storage.backup_writer import back_up
+        from klsa_search.storage.backup import back_up
         from klsa_search.storage.repository import Repository
 
         done = back_up(Repository(arguments[0]), home, keep, take_over=take_over)

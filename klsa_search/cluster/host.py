@@ -27,12 +27,13 @@ from klsa_search.search.parts.part_search import PartPage, PartPlan, PartRequest
 from klsa_search.search.parts.part_set import LocalPart
 from klsa_search.search.parts.reading import warm_up
 from klsa_search.search.state.delta import QueryConfiguration
-from klsa_search.storage.log import LogPosition
 from klsa_search.storage.manifest import read_manifest
 from klsa_search.storage.objects import absolute
 from klsa_search.storage.partitions import open_collection_terms, terms_folder, terms_generation
+from klsa_search.storage.replication import follow_partition
 from klsa_search.storage.repository import Repository, build_id
-from klsa_search.storage.restore import follow_partition, restore_partition
+from klsa_search.storage.restore import restore_partition
+from klsa_search.storage.write_log import LogPosition
 
 MAX_VERSIONS: Final = 3
 """Number of recent versions that a host keeps, for searches that began before a write."""

@@ -41,7 +41,7 @@ from klsa_search.search.parts.rounds import PartSearches, run_rounds
 from klsa_search.search.query.query import estimated_tokens
 from klsa_search.search.state.state import GenerationInfo, State
 from klsa_search.storage.columns.columns import Fields
-from klsa_search.storage.log import LogPosition
+from klsa_search.storage.write_log import LogPosition
 
 P = ParamSpec("P")
 T = TypeVar("T")

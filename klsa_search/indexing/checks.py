@@ -24,9 +24,9 @@ from klsa_search.storage.columns.values import NO_VALUE
 from klsa_search.storage.current import current_build
 from klsa_search.storage.directories import is_index, partition_folders
 from klsa_search.storage.generations import committed_generations
-from klsa_search.storage.log import WriteLog
 from klsa_search.storage.manifest import FieldsEntry, Manifest, read_manifest
 from klsa_search.storage.partitions import documents_of, is_partitioned
+from klsa_search.storage.write_log import WriteLog
 
 SHARE: Final = 0.75
 """Share of the memory of the machine, or of its control group, that a build uses by default."""

@@ -11,7 +11,7 @@ from klsa_search.search.batches import Drift
 from klsa_search.search.index import Index
 from klsa_search.search.state.state import State, drift_of
 from klsa_search.storage.documents import DocumentReader
-from klsa_search.storage.log import WriteLog
+from klsa_search.storage.write_log import WriteLog
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from klsa_search.core.array_types import GrowableLists
 from klsa_search.storage.documents import DocumentReader, RecordsPart, record_of
-from klsa_search.storage.log import Write
+from klsa_search.storage.write_log import Write
 
 
 class LaterRecords:

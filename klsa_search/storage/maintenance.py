@@ -43,8 +43,6 @@ from klsa_search.storage.generations import (
     sync_files,
     writing,
 )
-from klsa_search.storage.log import WriteLog
-from klsa_search.storage.log_writer import LogWriter
 from klsa_search.storage.manifest import Manifest, read_manifest, sha256_of
 from klsa_search.storage.names import (
     CATALOG_FILES,
@@ -67,6 +65,8 @@ from klsa_search.storage.partitions import (
     with_build,
     with_files,
 )
+from klsa_search.storage.write_log import WriteLog
+from klsa_search.storage.write_log_writer import LogWriter
 
 
 @dataclass(frozen=True)

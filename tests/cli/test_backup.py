@@ -7,7 +7,7 @@ import pytest
 
 from klsa_search.collection import Document
 from klsa_search.storage.current import current_generation
-from klsa_search.storage.log_writer import LogWriter
+from klsa_search.storage.write_log_writer import LogWriter
 
 
 @pytest.fixture

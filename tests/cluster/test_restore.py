@@ -9,10 +9,11 @@ from klsa_search import build, open_index
 from klsa_search.cluster.host import PartitionHost, followed_builds
 from klsa_search.cluster.remote import open_cluster_index
 from klsa_search.errors import IndexDamaged, IndexNotFound
-from klsa_search.storage.backup_writer import back_up
+from klsa_search.storage.backup import back_up
 from klsa_search.storage.partitions import parts_of
+from klsa_search.storage.replication import follow
 from klsa_search.storage.repository import Repository
-from klsa_search.storage.restore import follow, restore_partition
+from klsa_search.storage.restore import restore_partition
 from tests.cluster.local_workers import LocalCluster
 from tests.support.worlds import TOPIC_QUERIES, topic_records
 

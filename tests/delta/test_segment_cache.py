@@ -11,7 +11,7 @@ from klsa_search import build, open_index
 from klsa_search.delta import segment
 from klsa_search.delta.folding import DeltaBuilder
 from klsa_search.storage.generations import writing
-from klsa_search.storage.log_writer import LogWriter
+from klsa_search.storage.write_log_writer import LogWriter
 from tests.support.forked import in_child
 from tests.support.worlds import random_documents
 

@@ -13,11 +13,11 @@ from klsa_search.errors import PartitionsUnsupported
 from klsa_search.indexing import compact, refit, verify_deep
 from klsa_search.lowrank.sparse_expansion import LEVELS
 from klsa_search.mining import drift as drift_points
-from klsa_search.storage.backup_writer import back_up
-from klsa_search.storage.log import WriteLog
+from klsa_search.storage.backup import back_up
 from klsa_search.storage.maintenance import rollback, verify
 from klsa_search.storage.repository import Repository
 from klsa_search.storage.restore import restore_index
+from klsa_search.storage.write_log import WriteLog
 from tests.storage.test_kills import Killed, dying
 from tools.golden.answers import lines_of
 from tools.golden.world import WORLDS, Question, documents, questions

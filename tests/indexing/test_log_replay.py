@@ -10,8 +10,8 @@ from klsa_search.indexing import refit
 from klsa_search.indexing.rewrite import rebuild
 from klsa_search.storage import generations
 from klsa_search.storage.generations import writing
-from klsa_search.storage.log import WriteLog
-from klsa_search.storage.log_writer import LogWriter
+from klsa_search.storage.write_log import WriteLog
+from klsa_search.storage.write_log_writer import LogWriter
 from tests.support.worlds import random_documents
 
 TEXTS = random_documents(60, 40, seed=4)

@@ -13,16 +13,17 @@ from klsa_search.errors import IndexDamaged, IndexExists, StoreError
 from klsa_search.indexing import refit, repair, split, verify_deep
 from klsa_search.indexing import rewrite as module
 from klsa_search.storage import maintenance
-from klsa_search.storage.backup_writer import back_up
+from klsa_search.storage.backup import back_up
 from klsa_search.storage.catalog import set_alias
 from klsa_search.storage.current import current_generation
 from klsa_search.storage.generations import commit, describe_files, new_generation
-from klsa_search.storage.log_writer import LogWriter
 from klsa_search.storage.maintenance import copy_index, verify
 from klsa_search.storage.manifest import read_manifest
 from klsa_search.storage.partitions import partition_of
+from klsa_search.storage.replication import follow
 from klsa_search.storage.repository import Repository
-from klsa_search.storage.restore import follow, restore_all, restore_index
+from klsa_search.storage.restore import restore_all, restore_index
+from klsa_search.storage.write_log_writer import LogWriter
 
 COUNT = 60
 

@@ -10,9 +10,9 @@ from klsa_search.errors import IndexBusy, StoreError
 from klsa_search.indexing import build_like, refit, verify_deep
 from klsa_search.indexing.rewrite import rebuild
 from klsa_search.storage.generations import writing
-from klsa_search.storage.log import WriteLog
-from klsa_search.storage.log_writer import LogWriter
 from klsa_search.storage.maintenance import rollback, verify
+from klsa_search.storage.write_log import WriteLog
+from klsa_search.storage.write_log_writer import LogWriter
 from tests.support.forked import another_thread
 from tests.support.worlds import random_documents
 

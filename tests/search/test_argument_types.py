@@ -5,7 +5,7 @@ import pytest
 import klsa_search as klsa
 from klsa_search.client import Client
 from klsa_search.errors import ArgumentError, IndexNotFound, KlsaError
-from klsa_search.storage.log import WriteLog
+from klsa_search.storage.write_log import WriteLog
 
 DOCUMENT = {"id": "42", "title": "Red bicycle", "text": "A bicycle"}
 

@@ -10,7 +10,7 @@ import pytest
 from klsa_search import Document, open_index
 from klsa_search.collection.mappings import merged
 from klsa_search.errors import BadDocument, DocumentNotFound, StoreError
-from klsa_search.storage.log import WriteLog
+from klsa_search.storage.write_log import WriteLog
 from tests.support.waiting import PATIENCE
 
 BELT = {"id": "belt", "title": "Belt", "text": "A worn belt.", "year": 2020, "at": {"x": 1, "y": 2}}

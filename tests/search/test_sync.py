@@ -15,8 +15,8 @@ from klsa_search.indexing import refit
 from klsa_search.search import sync as syncing
 from klsa_search.search.sync import max_deletions
 from klsa_search.search.writer import Writer
-from klsa_search.storage.log import WriteLog
-from klsa_search.storage.log_writer import LogWriter
+from klsa_search.storage.write_log import WriteLog
+from klsa_search.storage.write_log_writer import LogWriter
 from tests.support.examples import one_in
 
 WORDS = ("wing", "bread", "flow", "yeast", "oven")

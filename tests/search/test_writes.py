@@ -31,8 +31,8 @@ from klsa_search.lowrank import sparse_expansion
 from klsa_search.search.engine.engine import Bm25Engine
 from klsa_search.search.rankers import RANKERS
 from klsa_search.storage.generations import writing
-from klsa_search.storage.log import WriteLog
-from klsa_search.storage.log_writer import LogWriter
+from klsa_search.storage.write_log import WriteLog
+from klsa_search.storage.write_log_writer import LogWriter
 from tests.support.examples import one_in
 from tests.support.forked import another_thread
 from tests.support.worlds import counts_of, query_kernel, random_documents
@@ -415,7 +415,7 @@ STEPS = {
     "coercion": "klsa_search.storage.columns.growing_columns.coerced",
     "folding": "klsa_search.delta.folded_documents.FoldedDocuments.append",
     "snapshot": "klsa_search.search.state.delta_index.DeltaIndex.snapshot",
-    "commit": "klsa_search.storage.log_writer.LogWriter._commit",
+    "commit": "klsa_search.storage.write_log_writer.LogWriter._commit",
 }
 FAILURES = (ValueError, OverflowError, RecursionError, QueryError, OSError, MemoryError)
 

@@ -21,7 +21,7 @@ from klsa_search.service.catalog import Catalog
 from klsa_search.service.routes import documents
 from klsa_search.service.schemas import documents as reading
 from klsa_search.storage.generations import writing
-from klsa_search.storage.log import WriteLog
+from klsa_search.storage.write_log import WriteLog
 from tests.support.waiting import PATIENCE
 
 from .conftest import build_tiny, copy_home, failure_of

@@ -9,8 +9,8 @@ from klsa_search.collection import Document
 from klsa_search.errors import StoreError, WritingRefused
 from klsa_search.storage import database
 from klsa_search.storage.database import kind_of_file_system, network_file_system
-from klsa_search.storage.log import WriteLog
-from klsa_search.storage.log_writer import LogWriter
+from klsa_search.storage.write_log import WriteLog
+from klsa_search.storage.write_log_writer import LogWriter
 
 MOUNTS = r"""
 22 1 259:1 / / rw,relatime shared:1 - ext4 /dev/nvme0n1p1 rw

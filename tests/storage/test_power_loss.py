@@ -4,9 +4,9 @@ import pytest
 
 from klsa_search.collection import Document
 from klsa_search.errors import IndexNotFound
-from klsa_search.storage.log import WriteLog
-from klsa_search.storage.log_writer import LogWriter
 from klsa_search.storage.maintenance import verify
+from klsa_search.storage.write_log import WriteLog
+from klsa_search.storage.write_log_writer import LogWriter
 from tests.support.power_loss import disks, lay_out, record
 
 from .worlds import content, write
@@ -15,7 +15,7 @@ WRITES = """
 import os
 from pathlib import Path
 from klsa_search.collection import Document
-from klsa_search.storage.log_writer import LogWriter
+from klsa_search.storage.write_log_writer import LogWriter
 
 with LogWriter(Path("log")) as writer:
     for batch in (1, 2, 3):

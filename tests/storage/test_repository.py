@@ -17,20 +17,21 @@ from klsa_search.errors import (
     SettingsError,
     StoreError,
 )
-from klsa_search.storage.backup_writer import back_up
+from klsa_search.storage.backup import back_up
 from klsa_search.storage.catalog import aliases_in, delete_alias, set_alias
 from klsa_search.storage.current import current_generation
 from klsa_search.storage.documents import DocumentWriter
+from klsa_search.storage.export import readable_documents
 from klsa_search.storage.files import exclusive_lock
 from klsa_search.storage.generations import commit, new_generation, sync_files
 from klsa_search.storage.judgements import Judgements
-from klsa_search.storage.log_writer import LogWriter
 from klsa_search.storage.maintenance import delete_index, indexes_in, undo_writes, verify
 from klsa_search.storage.objects import open_store, refuse_password
-from klsa_search.storage.recovery import readable_documents
+from klsa_search.storage.replication import follow
 from klsa_search.storage.repository import Repository, read_state
-from klsa_search.storage.restore import follow, restore_all, restore_index
+from klsa_search.storage.restore import restore_all, restore_index
 from klsa_search.storage.synonyms import read_synonyms, write_synonyms
+from klsa_search.storage.write_log_writer import LogWriter
 from tests.support.catalogs import read_rules
 
 from .test_kills import Killed, dying
@@ -338,7 +339,7 @@ def test_a_backup_is_not_written_if_another_process_wrote_one_meanwhile(
         back_up(Repository(repository.target), other)
         return aliases_in(directory)
 
-    monkeypatch.setattr("klsa_search.storage.backup_writer.aliases_in", meanwhile)
+    monkeypatch.setattr("klsa_search.storage.backup.aliases_in", meanwhile)
     with pytest.raises(StoreError, match="another process wrote to it meanwhile"):
         back_up(repository, home)
     restore_all(repository, tmp_path / "restored")

@@ -32,10 +32,10 @@ from klsa_search.search.state.delta import Delta, QueryConfiguration
 from klsa_search.search.state.state import State, configured, open_state
 from klsa_search.storage.columns.declared import field_warnings
 from klsa_search.storage.generations import writing
-from klsa_search.storage.log import LogPosition, WriteLog
-from klsa_search.storage.log_writer import LogWriter
 from klsa_search.storage.names import index_of
 from klsa_search.storage.partitions import CollectionTerms, partition_of
+from klsa_search.storage.write_log import LogPosition, WriteLog
+from klsa_search.storage.write_log_writer import LogWriter
 
 
 class OpenGeneration:

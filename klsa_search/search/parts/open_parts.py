@@ -24,8 +24,6 @@ from klsa_search.search.state.delta import QueryConfiguration
 from klsa_search.storage.catalog_entry import entry_stamp, read_entry
 from klsa_search.storage.current import current_build, has_partitions
 from klsa_search.storage.generations import writing
-from klsa_search.storage.log import LogPosition
-from klsa_search.storage.log_writer import write_time
 from klsa_search.storage.manifest import read_manifest, stored_settings
 from klsa_search.storage.partitions import (
     generations_of,
@@ -36,6 +34,8 @@ from klsa_search.storage.partitions import (
 )
 from klsa_search.storage.rules import stored_rules
 from klsa_search.storage.synonyms import stored_synonyms
+from klsa_search.storage.write_log import LogPosition
+from klsa_search.storage.write_log_writer import write_time
 
 P = ParamSpec("P")
 T = TypeVar("T")

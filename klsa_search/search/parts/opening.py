@@ -12,8 +12,8 @@ from klsa_search.search.parts.part_set import IndexFacts
 from klsa_search.search.parts.reader import Reader
 from klsa_search.search.state.delta import QueryConfiguration
 from klsa_search.storage.directories import is_index
-from klsa_search.storage.log import LogPosition
 from klsa_search.storage.manifest import read_manifest
+from klsa_search.storage.write_log import LogPosition
 
 
 def open_reader(path: Path) -> Reader:

@@ -37,8 +37,8 @@ from klsa_search.search.state.state import (
     with_statistics,
 )
 from klsa_search.storage.columns.columns import Fields
-from klsa_search.storage.log import LogPosition
 from klsa_search.storage.manifest import Manifest
+from klsa_search.storage.write_log import LogPosition
 
 P = ParamSpec("P")
 T = TypeVar("T")

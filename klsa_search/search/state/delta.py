@@ -13,8 +13,8 @@ from klsa_search.search.filters.masks import FilterCache
 from klsa_search.search.state.passage_writes import PassageWrites
 from klsa_search.search.state.passages import PassageIndex
 from klsa_search.search.state.state import State
-from klsa_search.storage.log import LogPosition, Write
 from klsa_search.storage.rules import Rule
+from klsa_search.storage.write_log import LogPosition, Write
 
 BATCH = 2_000
 """Writes that are applied at once."""

@@ -31,7 +31,7 @@ from klsa_search.storage.columns.declared import forms_of
 from klsa_search.storage.columns.growing_columns import LaterColumns
 from klsa_search.storage.documents import DocumentReader
 from klsa_search.storage.later_records import LaterRecords
-from klsa_search.storage.log import Write
+from klsa_search.storage.write_log import Write
 
 if TYPE_CHECKING:
     from klsa_search.search.state.state import State

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from klsa_search.core.array_types import GrowableArray
 from klsa_search.search.state.passages import PassageIndex
 from klsa_search.storage.documents import DocumentReader, passages_of
-from klsa_search.storage.log import Write
+from klsa_search.storage.write_log import Write
 
 
 class PassageWrites:

@@ -7,9 +7,10 @@
     log.batches() -> [Batch]                all batches, undone ones included
     log.check(), log.copy_to(generation)
 
-It is the file WRITES of a generation, in SQLite's WAL mode; `log_writer` writes it. Rows are only
-ever added, numbered from 1 without gaps. Undoing a batch marks it with the number of the undo, so
-that the state at any `LogPosition` can be read later. Each row has a checksum, as SQLite has none.
+It is the file WRITES of a generation, in SQLite's WAL mode; `write_log_writer` writes it. Rows are
+only ever added, numbered from 1 without gaps. Undoing a batch marks it with the number of the undo,
+so that the state at any `LogPosition` can be read later. Each row has a checksum, as SQLite has
+none.
 
 Plain sqlite3, because the log needs read-only and immutable connections, explicit transactions and
 error codes, and a search, which reads the log, should not import sqlite-utils.

@@ -24,7 +24,8 @@ from klsa_search.core.wording import counted
 from klsa_search.errors import StoreError
 from klsa_search.storage.database import refuse_network, row_checksum, use_wal
 from klsa_search.storage.files import is_real, sync, write_fresh
-from klsa_search.storage.log import (
+from klsa_search.storage.names import LOG_ID, NEW_WRITES
+from klsa_search.storage.write_log import (
     APPLICATION,
     SCHEMA,
     LogPosition,
@@ -34,7 +35,6 @@ from klsa_search.storage.log import (
     log_end,
     read_log_id,
 )
-from klsa_search.storage.names import LOG_ID, NEW_WRITES
 
 
 class LogWriter(WriteLog, AbstractContextManager["LogWriter"]):

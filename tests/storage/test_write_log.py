@@ -15,9 +15,9 @@ from benchmarks.faults.children import without_privileges
 from klsa_search.collection import Document
 from klsa_search.collection.model import MAX_DOCUMENT_BYTES, document_of
 from klsa_search.errors import BadDocument, CollectionError, IndexDamaged, StoreError
-from klsa_search.storage import log as module
-from klsa_search.storage.log import LogPosition, WriteLog, parse_batch
-from klsa_search.storage.log_writer import LogWriter
+from klsa_search.storage import write_log as module
+from klsa_search.storage.write_log import LogPosition, WriteLog, parse_batch
+from klsa_search.storage.write_log_writer import LogWriter
 from tests.support.forked import in_child
 from tests.support.waiting import PATIENCE
 

@@ -21,7 +21,6 @@ from klsa_search.storage.catalog_entry import rows_of
 from klsa_search.storage.checksums import check_sizes
 from klsa_search.storage.current import changed_file_error
 from klsa_search.storage.files import exclusive_lock, explain
-from klsa_search.storage.log import WriteLog
 from klsa_search.storage.maintenance import copy_logs, indexes_in
 from klsa_search.storage.manifest import FileName, read_manifest
 from klsa_search.storage.names import MANIFEST
@@ -42,6 +41,7 @@ from klsa_search.storage.repository import (
     location_of,
     write_state,
 )
+from klsa_search.storage.write_log import WriteLog
 
 _PIECE: Final = 2**23
 """Bytes of a piece of a file of a generation."""

@@ -12,8 +12,8 @@ import pytest
 
 from klsa_search.collection import Document
 from klsa_search.errors import StoreError
-from klsa_search.storage.log import WriteLog
-from klsa_search.storage.log_writer import LogWriter
+from klsa_search.storage.write_log import WriteLog
+from klsa_search.storage.write_log_writer import LogWriter
 from tests.support.forked import in_child
 from tests.support.waiting import PATIENCE
 
@@ -21,7 +21,7 @@ WRITER = """
 import sys
 from pathlib import Path
 from klsa_search.collection import Document
-from klsa_search.storage.log_writer import LogWriter
+from klsa_search.storage.write_log_writer import LogWriter
 
 first, text = int(sys.argv[2]), "some text " * 200
 with LogWriter(Path(sys.argv[1])) as writer:
@@ -79,7 +79,7 @@ def test_a_writer_killed_while_it_makes_the_log(tmp_path):
                         count += 1
                         if count > {trial}:
                             os.kill(os.getpid(), 9)
-            from klsa_search.storage.log_writer import LogWriter
+            from klsa_search.storage.write_log_writer import LogWriter
             from klsa_search.collection import Document
             from pathlib import Path
             sys.addaudithook(hook)
@@ -148,8 +148,8 @@ def test_a_failing_sync_acknowledges_nothing_and_nothing_of_it_rises(tmp_path, t
         from pathlib import Path
         from klsa_search.collection import Document
         from klsa_search.errors import StoreError
-        from klsa_search.storage.log import WriteLog
-        from klsa_search.storage.log_writer import LogWriter
+        from klsa_search.storage.write_log import WriteLog
+        from klsa_search.storage.write_log_writer import LogWriter
 
         folder = Path({str(folder)!r})
         with LogWriter(folder) as writer:
