@@ -145,7 +145,7 @@ def compare(
     """
     require("eval")
     from klsa_search.evaluation.comparison import compare as compare_systems
-    from klsa_search.evaluation.figures import draw_differences
+    from klsa_search.evaluation.plots import draw_differences
     from klsa_search.evaluation.systems import (
         DEFAULT_SYSTEM,
         all_systems,

@@ -37,7 +37,7 @@ from klsa_search.core.wording import counted
 from klsa_search.errors import FetchError
 
 if TYPE_CHECKING:
-    from klsa_search.evaluation.replay import RunRecord
+    from klsa_search.evaluation.run_records import RunRecord
     from klsa_search.search.index import Index
 
 
@@ -100,7 +100,7 @@ def figure(target: str, out: Path, data: Path | None, json_file: Path | None) ->
     The index is that of the preset "paper"; BM25 and LSI on the same index are the base lines.
     """
     require("eval")
-    from klsa_search.evaluation.figures import draw_grid, measure_grid
+    from klsa_search.evaluation.plots import draw_grid, measure_grid
 
     (collection,) = open_targets([target], data).values()
     make_folders(json_file, out)
@@ -190,8 +190,8 @@ def replay(
     RECORD, which must not have changed, or rebuilt from --source. The first difference is reported:
     queries, index or run.
     """
-    from klsa_search.evaluation.replay import read_record, refuse_other_files
-    from klsa_search.evaluation.replay import replay as replay_run
+    from klsa_search.evaluation.run_records import read_record, refuse_other_files
+    from klsa_search.evaluation.run_records import replay as replay_run
 
     source_of = click.get_current_context().get_parameter_source
     if source is not None and source_of("home") is ParameterSource.COMMANDLINE:
@@ -227,7 +227,7 @@ def _index(record: RunRecord, home: Path, source: Any, reading: dict[str, Any]) 
             yield index
         return
     from klsa_search.collection.opening import open_collection
-    from klsa_search.evaluation.replay import build_as_recorded
+    from klsa_search.evaluation.run_records import build_as_recorded
 
     collection = open_collection(source, **reading)
     with TemporaryDirectory(prefix="klsa-replay-") as folder:

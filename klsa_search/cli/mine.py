@@ -143,7 +143,7 @@ def plot(path: Path, what: str, out: Path) -> None:
     with the words of its clusters. drift: how far it has moved from its build. terms: the
     strongest terms of its first dimensions. Needs matplotlib: pip install 'klsa-search[figures]'.
     """
-    from klsa_search.mining.figures import PICTURES
+    from klsa_search.mining.plots import PICTURES
 
     make_folders(out)
     index = _open(path)

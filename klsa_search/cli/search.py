@@ -293,7 +293,7 @@ def _run_batch(
 
     make_folders(run_file, record)
     if record is not None and not _is_remote(index):
-        from klsa_search.evaluation.replay import record_run, write_record
+        from klsa_search.evaluation.run_records import record_run, write_record
 
         run_record = record_run(index, batch, run_file, k, threads=threads, **options)
         write_record(run_record, record)

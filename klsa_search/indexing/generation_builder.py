@@ -41,7 +41,7 @@ from klsa_search.indexing.weighing import weigh
 from klsa_search.kernels.counts import TermCounts
 from klsa_search.lowrank.eigensolver import Spectrum
 from klsa_search.search.index import Index
-from klsa_search.search.parts.opening import open_reader
+from klsa_search.search.parts.open_reader import open_reader
 from klsa_search.storage.arrays import write_arrays
 from klsa_search.storage.checksums import note_checked
 from klsa_search.storage.documents import PASSAGE_DOCUMENTS, DocumentReader, passages_of

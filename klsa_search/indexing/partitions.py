@@ -64,7 +64,7 @@ from klsa_search.indexing.weighing import MOST, open_training, train
 from klsa_search.kernels.bm25 import quantised_length
 from klsa_search.kernels.postings import postings_of_arrays
 from klsa_search.search.index import Index
-from klsa_search.search.parts.opening import open_reader
+from klsa_search.search.parts.open_reader import open_reader
 from klsa_search.search.parts.reading import added_spaces
 from klsa_search.search.rankers import needs_eigenvectors
 from klsa_search.storage.arrays import (

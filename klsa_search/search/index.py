@@ -30,7 +30,7 @@ from klsa_search.search.parts.merged_search import (
     score_parts,
     search_parts,
 )
-from klsa_search.search.parts.opening import open_reader, reopened, reopening
+from klsa_search.search.parts.open_reader import open_reader, reopened, reopening
 from klsa_search.search.parts.reader import Reader
 from klsa_search.search.parts.suggestions import Suggestions
 from klsa_search.search.query.query import Query, SearchOptions, VectorLike, as_query

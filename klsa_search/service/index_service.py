@@ -22,8 +22,8 @@ from klsa_search.errors import (
     SettingsError,
     WritingRefused,
 )
-from klsa_search.search.filters.conditions import And
 from klsa_search.search.filters.masks import FilterLike, filter_of
+from klsa_search.search.filters.parser import And
 from klsa_search.search.index import Index
 from klsa_search.service.admission import Writes
 from klsa_search.service.analytics.recorder import Recorder

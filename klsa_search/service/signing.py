@@ -29,8 +29,8 @@ from starlette.requests import Request, cookie_parser
 from starlette.responses import Response
 
 from klsa_search.errors import InvalidApiKey, QueryError, StoreError
-from klsa_search.search.filters.conditions import truth_of
 from klsa_search.search.filters.masks import FilterLike, filter_of
+from klsa_search.search.filters.parser import truth_of
 from klsa_search.storage.files import read_regular, replace_file, writable
 
 Use = Literal["session", "tenant"]

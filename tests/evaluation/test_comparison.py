@@ -5,8 +5,8 @@ import pytest
 
 from klsa_search.errors import SettingsError
 from klsa_search.evaluation.comparison import compare
-from klsa_search.evaluation.figures import draw_differences
 from klsa_search.evaluation.measures import Measured
+from klsa_search.evaluation.plots import draw_differences
 
 
 def measured(*values, answered=None, names=None):

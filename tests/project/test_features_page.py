@@ -7,7 +7,7 @@ import shlex
 import pytest
 
 from klsa_search import build
-from klsa_search.evaluation.replay import record_run, write_record
+from klsa_search.evaluation.run_records import record_run, write_record
 from klsa_search.service.admission import Writes
 from klsa_search.service.catalog import Catalog
 from tests.conftest import ROOT

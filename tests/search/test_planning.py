@@ -13,7 +13,7 @@ from klsa_search.search.pages.assembly import assemble_results
 from klsa_search.search.pages.collectors import collect
 from klsa_search.search.pages.hits import fetch_hits
 from klsa_search.search.pages.planning import plan_search
-from klsa_search.search.parts.opening import open_reader
+from klsa_search.search.parts.open_reader import open_reader
 from klsa_search.search.state.state import open_state
 
 PARTS = ("pump", "leak", "seal", "oil", "valve")

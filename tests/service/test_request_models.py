@@ -7,7 +7,7 @@ from typing import Annotated
 import pytest
 from fastapi import FastAPI, Query, Request
 
-from klsa_search.search.filters.conditions import MAX_CHARACTERS
+from klsa_search.search.filters.parser import MAX_CHARACTERS
 from klsa_search.service.routes.mining import RelatedRequest, SimilarRequest
 from klsa_search.service.schemas import errors
 from klsa_search.service.schemas.base import documented_parameters, read_parameters

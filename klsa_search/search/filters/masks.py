@@ -23,7 +23,7 @@ from klsa_search.core.array_types import DocumentMask
 from klsa_search.core.deadlines import check_deadline
 from klsa_search.errors import QueryError
 from klsa_search.search.engine.mask import Mask
-from klsa_search.search.filters.conditions import (
+from klsa_search.search.filters.parser import (
     And,
     Condition,
     Filter,

@@ -24,8 +24,8 @@ from klsa_search.search.engine.top_docs import (
     named_first,
     ranked,
 )
-from klsa_search.search.filters.conditions import without_field
 from klsa_search.search.filters.masks import filter_of
+from klsa_search.search.filters.parser import without_field
 from klsa_search.search.pages.applied_rules import Pinned, positions_of, without
 from klsa_search.search.pages.facets import Facet, facet_of
 from klsa_search.search.pages.planning import QueryPlan

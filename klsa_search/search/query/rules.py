@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.errors import QueryError, SettingsError
-from klsa_search.search.filters.conditions import And, Condition, Filter, Not, Or
 from klsa_search.search.filters.masks import FilterLike, filter_of
+from klsa_search.search.filters.parser import And, Condition, Filter, Not, Or
 from klsa_search.search.query.interpretation import QueryInterpretation, replace_words
 from klsa_search.search.query.synonyms import lengths_by_first_term
 from klsa_search.search.query.syntax import last_word, parse

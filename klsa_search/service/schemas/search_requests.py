@@ -17,7 +17,7 @@ from klsa_search.core.parameters import (
 )
 from klsa_search.search.costs import estimated_cost
 from klsa_search.search.engine.engine import MAX_SEEDS
-from klsa_search.search.filters.conditions import MAX_CHARACTERS
+from klsa_search.search.filters.parser import MAX_CHARACTERS
 from klsa_search.search.index import Index
 from klsa_search.search.query.query import CANDIDATES, Query
 from klsa_search.search.rankers import ranker_of

@@ -15,7 +15,8 @@ from klsa_search.core.deadlines import deadline_check
 from klsa_search.errors import QueryError
 from klsa_search.search.costs import filter_cost
 from klsa_search.search.engine.mask import PART, Mask
-from klsa_search.search.filters.conditions import (
+from klsa_search.search.filters.masks import FilterCache, absolute, mask_of
+from klsa_search.search.filters.parser import (
     And,
     Condition,
     Not,
@@ -25,7 +26,6 @@ from klsa_search.search.filters.conditions import (
     truth_of,
     without_field,
 )
-from klsa_search.search.filters.masks import FilterCache, absolute, mask_of
 from tests.storage.columns.test_columns import written
 
 METADATA = [

@@ -2,13 +2,7 @@ import json
 
 import pytest
 
-from klsa_search.evaluation.figures import (
-    ALPHAS,
-    SEEDS,
-    Grid,
-    draw_grid,
-    measure_grid,
-)
+from klsa_search.evaluation.plots import ALPHAS, SEEDS, Grid, draw_grid, measure_grid
 from tests.evaluation.worlds import tiny
 
 GRID = Grid(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from klsa_search import build, open_index
 from klsa_search.collection import open_collection
 from klsa_search.errors import ReplayFailed, SettingsError
-from klsa_search.evaluation.replay import (
+from klsa_search.evaluation.run_records import (
     build_as_recorded,
     read_record,
     record_run,

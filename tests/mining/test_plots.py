@@ -6,8 +6,8 @@ import pytest
 from klsa_search import build
 from klsa_search.core.drawing import FORMATS, TONES, fonts_of, save_figure
 from klsa_search.errors import QueryError, SettingsError
-from klsa_search.mining.figures import PICTURES, strongest_ends
 from klsa_search.mining.map import TONES as TONES_OF_MAPS
+from klsa_search.mining.plots import PICTURES, strongest_ends
 
 from .conftest import documents
 
