@@ -16,7 +16,7 @@ from klsa_search.cli.options import default_of, flag_of
 from klsa_search.cli.search import klsa_search
 from klsa_search.cli.serve import serve
 from klsa_search.core.config import Settings
-from klsa_search.core.parameters import LanguageSettings, SearchSettings
+from klsa_search.core.parameters import ParsingSettings, RankingSettings
 from klsa_search.search import costs
 from klsa_search.search.rankers import RANKERS
 from klsa_search.service.catalog import Catalog
@@ -42,7 +42,7 @@ TASKS = {
     "delete-index",
 }
 """Commands of klsa-index by what they are for."""
-QUERY_SETTINGS = {*SearchSettings.model_fields, *LanguageSettings.model_fields}
+QUERY_SETTINGS = {*RankingSettings.model_fields, *ParsingSettings.model_fields}
 COMMON = (
     "language",
     "stop_words",

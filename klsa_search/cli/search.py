@@ -22,7 +22,7 @@ from klsa_search.cli.options import (
 )
 from klsa_search.cli.output import echo, make_folders, write_json
 from klsa_search.cli.search_output import as_dict, write_explanation, write_results
-from klsa_search.core.parameters import LanguageSettings, QueryOptions, SearchSettings
+from klsa_search.core.parameters import ParsingSettings, QueryOptions, RankingSettings
 from klsa_search.core.wording import counted
 from klsa_search.embedding.options import embedders_of
 from klsa_search.errors import SettingsError
@@ -95,8 +95,8 @@ _WITHOUT_QUERY: Final = ("filter", "sort", "positive", "negative")
 @embedder_option
 @click.option("--explain-id", metavar="ID", help="Explain the score of this document, found or not")
 @settings_options(
-    *LanguageSettings.model_fields,
-    *SearchSettings.model_fields,
+    *ParsingSettings.model_fields,
+    *RankingSettings.model_fields,
     default="the index's own",
 )
 @click.option(
@@ -156,7 +156,7 @@ def klsa_search(
         raise click.UsageError("--format prints the hits of QUERY: leave out the other output")
     if columns and row_format is None:
         raise click.UsageError("--column needs --format csv or --format jsonl")
-    of_rankings = LanguageSettings.model_fields.keys() | SearchSettings.model_fields.keys()
+    of_rankings = ParsingSettings.model_fields.keys() | RankingSettings.model_fields.keys()
     only_search = sorted(without_none(options).keys() - of_rankings)
     if explain_id is not None and (batch is not None or only_search):
         raise click.UsageError(

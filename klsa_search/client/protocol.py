@@ -22,13 +22,7 @@ from klsa_search.collection.model import Document
 from klsa_search.collection.vectors import VECTORS
 from klsa_search.core.arguments import checked_argument, checked_iterable
 from klsa_search.core.service_reports import Job
-from klsa_search.errors import (
-    CollectionError,
-    KlsaError,
-    QueryError,
-    ServiceFailed,
-    SettingsError,
-)
+from klsa_search.errors import CollectionError, KlsaError, QueryError, ServiceFailed, SettingsError
 
 T = TypeVar("T")
 
@@ -198,7 +192,7 @@ def path_part(text: str) -> str:
 
 
 class FileReading(TypedDict, total=False):
-    """How a service reads a file: those of `Reading` that are about one file."""
+    """How a service reads a file: those of `ReadingOptions` that are about one file."""
 
     columns: Mapping[str, str | Sequence[str] | None] | None
     format: str | None

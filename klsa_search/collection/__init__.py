@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from klsa_search.collection.queries import read_queries as read_queries
     from klsa_search.collection.queries import read_topics as read_topics
     from klsa_search.collection.reading_options import FORMATS as FORMATS
-    from klsa_search.collection.reading_options import Reading as Reading
+    from klsa_search.collection.reading_options import ReadingOptions as ReadingOptions
 else:
     from klsa_search.core.lazy import lazy_exports
 
@@ -27,6 +27,6 @@ else:
         "collection.opening": "open_collection",
         "collection.public_collections": "COLLECTIONS fetch",
         "collection.queries": "read_qrels read_queries read_topics",
-        "collection.reading_options": "FORMATS Reading",
+        "collection.reading_options": "FORMATS ReadingOptions",
     }
     __all__, __getattr__, __dir__ = lazy_exports(globals(), _NAMES)

@@ -21,7 +21,7 @@ from klsa_search.collection.field_paths import flat, has_path, path_names, value
 from klsa_search.collection.folder import FileCache
 from klsa_search.collection.mappings import as_document, with_messages
 from klsa_search.collection.model import Document, Problems, TruncatedFile, Unread, document_fault
-from klsa_search.collection.reading_options import DEFAULTS, ReadingOptions
+from klsa_search.collection.reading_options import DEFAULTS, CheckedReadingOptions
 from klsa_search.collection.vectors import with_vectors, without_vectors
 from klsa_search.core.wording import counted
 from klsa_search.errors import CollectionError
@@ -68,7 +68,9 @@ class Intake:
     takes_objects = True
     is_single_file = True
 
-    def __init__(self, options: ReadingOptions = DEFAULTS, cache: FileCache | None = None) -> None:
+    def __init__(
+        self, options: CheckedReadingOptions = DEFAULTS, cache: FileCache | None = None
+    ) -> None:
         self.options = options
         self.columns = options.columns
         self.skipping = options.on_error == "skip"

@@ -13,7 +13,7 @@ from typing import Any, Final
 from klsa_search.collection.intake import Intake
 from klsa_search.collection.model import Document, Judgement, Topic
 from klsa_search.collection.opened_collection import OpenedCollection
-from klsa_search.collection.reading_options import ReadingOptions
+from klsa_search.collection.reading_options import CheckedReadingOptions
 from klsa_search.core.extras import require
 from klsa_search.errors import CollectionError, FetchError
 
@@ -37,7 +37,7 @@ def load(name: str) -> Any:
         ) from None
 
 
-def collection(dataset: Any, options: ReadingOptions) -> OpenedCollection:
+def collection(dataset: Any, options: CheckedReadingOptions) -> OpenedCollection:
     """Return the data set as a collection of the same name, with its queries and judgements."""
     return OpenedCollection(
         f"{PREFIX}{_id(dataset)}",

@@ -12,7 +12,7 @@ from klsa_search.collection.columns import Columns, option
 from klsa_search.collection.folder import FileCache
 from klsa_search.collection.intake import Intake
 from klsa_search.collection.model import Document, Judgement, Problems, Topic, Unread
-from klsa_search.collection.reading_options import ReadingOptions
+from klsa_search.collection.reading_options import CheckedReadingOptions
 from klsa_search.collection.vectors import RowVectors, RowVectorsLike
 from klsa_search.core.wording import first_of
 from klsa_search.errors import CollectionError
@@ -36,7 +36,7 @@ class OpenedCollection:
         self,
         name: str,
         kind: str,
-        options: ReadingOptions,
+        options: CheckedReadingOptions,
         documents: Callable[[Intake], Iterator[Document]],
         *,
         queries: Callable[[], list[Topic]] = list,
@@ -67,7 +67,7 @@ class OpenedCollection:
 
     @property
     def options(self) -> Mapping[str, Any]:
-        """Return the options of `Reading` that are not defaults, as JSON values.
+        """Return the options of `ReadingOptions` that are not defaults, as JSON values.
 
         Columns with common names that the last pass has used for all records count as given, so
         that a later version of the source is read alike.

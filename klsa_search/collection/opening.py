@@ -42,7 +42,12 @@ from klsa_search.collection.public_collections import (
     python_documents,
     standard_library,
 )
-from klsa_search.collection.reading_options import Folders, PathLike, Reading, ReadingOptions
+from klsa_search.collection.reading_options import (
+    CheckedReadingOptions,
+    Folders,
+    PathLike,
+    ReadingOptions,
+)
 from klsa_search.core.arguments import described
 from klsa_search.core.extras import require
 from klsa_search.errors import CollectionError
@@ -52,7 +57,8 @@ _ROWS: Final = Path("documents")  # in messages
 
 
 def open_collection(
-    source: PathLike | BinaryIO | Iterable[Row] | Mapping[str, Any], **reading: Unpack[Reading]
+    source: PathLike | BinaryIO | Iterable[Row] | Mapping[str, Any],
+    **reading: Unpack[ReadingOptions],
 ) -> OpenedCollection:
     """Open a source and detect its format; documents are read on demand.
 
@@ -98,10 +104,10 @@ def open_collection(
     >>> "cran" in COLLECTIONS, "jsonl" in FORMATS
     (True, True)
     """
-    return _opened(source, ReadingOptions.checked(reading))
+    return _opened(source, CheckedReadingOptions.checked(reading))
 
 
-def _opened(source: Any, options: ReadingOptions) -> OpenedCollection:
+def _opened(source: Any, options: CheckedReadingOptions) -> OpenedCollection:
     if isinstance(source, str) and source.startswith(irds.PREFIX):
         return irds.collection(irds.load(source.removeprefix(irds.PREFIX)), options)
     if isinstance(source, str) and source.startswith(tables.PREFIX):
@@ -151,7 +157,7 @@ def _without_lists(source: str) -> CollectionError:
     )
 
 
-def _format(path: Path, options: ReadingOptions, selection: Selection) -> str:
+def _format(path: Path, options: CheckedReadingOptions, selection: Selection) -> str:
     """Return the format given or detected; an object in one line is JSON if its list is named."""
     kind = options.format or detect_format(path, selection)
     is_named = options.format or table_of(path) == "jsonl"
@@ -162,7 +168,7 @@ def _format(path: Path, options: ReadingOptions, selection: Selection) -> str:
     return kind
 
 
-def open_path(path: Path, options: ReadingOptions) -> OpenedCollection:
+def open_path(path: Path, options: CheckedReadingOptions) -> OpenedCollection:
     """Open a file or folder that exists; CollectionError."""
     selection = Selection(options.follow_links, options.exclude)
     if not (path.is_file() or path.is_dir()):
@@ -236,7 +242,7 @@ def open_path(path: Path, options: ReadingOptions) -> OpenedCollection:
 def smart_collection(
     name: str,
     path: Path,
-    options: ReadingOptions,
+    options: CheckedReadingOptions,
     selection: Selection,
     *,
     target: str | None = None,
@@ -302,7 +308,7 @@ def _read(
         yield from intake.read_file(reader(path, intake))
 
 
-def _stream(source: BinaryIO, options: ReadingOptions) -> OpenedCollection:
+def _stream(source: BinaryIO, options: CheckedReadingOptions) -> OpenedCollection:
     """Open a stream by copying it to a temporary file, because format detection reads it first."""
     folder = TemporaryDirectory(prefix="klsa-stream-")
     path = Path(folder.name) / "stdin"
@@ -319,7 +325,7 @@ def _stream(source: BinaryIO, options: ReadingOptions) -> OpenedCollection:
     return collection
 
 
-def _python_docs(options: ReadingOptions) -> OpenedCollection:
+def _python_docs(options: CheckedReadingOptions) -> OpenedCollection:
     root = standard_library()
     if not root.is_dir():
         raise CollectionError(

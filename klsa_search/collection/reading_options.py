@@ -27,10 +27,10 @@ FORMATS: Final = ("beir", *get_args(FormatName))
 """Names of all formats; beir is a folder."""
 
 
-class Reading(TypedDict, total=False):
+class ReadingOptions(TypedDict, total=False):
     """Keyword arguments of `open_collection` for reading a source, to be passed as `**reading`.
 
-    >>> lenient: Reading = {"format": "jsonl", "on_error": "skip"}
+    >>> lenient: ReadingOptions = {"format": "jsonl", "on_error": "skip"}
     >>> len(list(open_collection("reports.jsonl", **lenient).documents()))
     6
     """
@@ -56,8 +56,8 @@ _TYPES: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReadingOptions:
-    """Options for reading a source: values of `Reading`, checked."""
+class CheckedReadingOptions:
+    """Options for reading a source: values of `ReadingOptions`, checked."""
 
     format: str | None = None
     on_error: OnError = "stop"
@@ -115,7 +115,7 @@ def _are_all(value: Any, types: tuple[type, ...]) -> bool:
     return all(isinstance(element, types) for element in values)
 
 
-DEFAULTS: Final = ReadingOptions()
+DEFAULTS: Final = CheckedReadingOptions()
 
 
 _QUOTED: Final = r"'(?:[^']|'\"'\"')+'"  # as shlex quotes

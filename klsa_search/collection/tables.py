@@ -14,7 +14,7 @@ from klsa_search.collection.intake import Intake
 from klsa_search.collection.json_values import json_value
 from klsa_search.collection.model import Document, TruncatedFile
 from klsa_search.collection.opened_collection import OpenedCollection
-from klsa_search.collection.reading_options import ReadingOptions
+from klsa_search.collection.reading_options import CheckedReadingOptions
 from klsa_search.collection.table_rows import (
     Header,
     Row,
@@ -60,7 +60,7 @@ class DatabaseSource(NamedTuple):
         return f"{PREFIX}{self.path.absolute()}?{wanted}"
 
 
-def database_collection(source: str, options: ReadingOptions) -> OpenedCollection:
+def database_collection(source: str, options: CheckedReadingOptions) -> OpenedCollection:
     """Return a table or query as a collection; the database is opened for reading only."""
     wanted = DatabaseSource.of(source)
     if not wanted.path.is_file():

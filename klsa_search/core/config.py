@@ -28,7 +28,7 @@ from klsa_search.core.build_settings import (
     Tokenizer,
 )
 from klsa_search.core.field_weights import FieldWeights, SearchedFields, parse_weights
-from klsa_search.core.parameters import LanguageSettings, MatchName, SearchSettings, SpellingName
+from klsa_search.core.parameters import MatchName, ParsingSettings, RankingSettings, SpellingName
 from klsa_search.core.settings_group import SettingsGroup, conflict
 from klsa_search.errors import SettingsError
 
@@ -52,10 +52,10 @@ def _not_in_every_query(operators: bool | None) -> bool | None:
 
 
 _OF_EXPANSION: Final = ("spectral", "gamma", "head", "dimensions")
-"""Settings of `SearchSettings` on which the files of an index depend."""
+"""Settings of `RankingSettings` on which the files of an index depend."""
 
 QUERY_SETTINGS: Final = frozenset(
-    {*PageSettings.model_fields, *LanguageSettings.model_fields, *SearchSettings.model_fields}
+    {*PageSettings.model_fields, *ParsingSettings.model_fields, *RankingSettings.model_fields}
     - {*_OF_EXPANSION}
 )
 """Settings that only queries use, so that they can change without a refit."""
@@ -68,8 +68,8 @@ class Settings(
     SpectrumSettings,
     FieldSettings,
     PassageSettings,
-    LanguageSettings,
-    SearchSettings,
+    ParsingSettings,
+    RankingSettings,
 ):
     """All settings of one index."""
 

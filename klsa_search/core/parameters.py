@@ -1,8 +1,13 @@
 """Parameters and options of a search, declared once for Python, HTTP and the command line.
 
-The groups of settings that queries use, the same as parameters of one search, and the other
-options. `config.py` has all settings of an index, `search.query.query.Query`
-a search.
+    ParsingSettings    how queries are parsed: settings of an index, which a search may change
+    RankingSettings    how documents are ranked, likewise
+    SearchParameters   both, as keyword arguments of one search, for type checkers
+    RankingParameters  both, as a model of one search: None means the setting of the index
+    MatchOptions       other options of a search: which hits it has, in which order and form
+    QueryOptions       these, and what is counted and returned
+
+`config.py` has all settings of an index, `search.query.query.Query` a search.
 """
 
 from __future__ import annotations
@@ -58,7 +63,7 @@ def encodable(text: str) -> str:
 Text = Annotated[str, AfterValidator(encodable)]
 
 
-class LanguageSettings(SettingsGroup):
+class ParsingSettings(SettingsGroup):
     """Parameters for parsing a query, with the defaults of an index."""
 
     operators: bool | None = Field(
@@ -103,7 +108,7 @@ _TEXT_OR_MAPPING: Final = WithJsonSchema(
 )
 
 
-class SearchSettings(SettingsGroup):
+class RankingSettings(SettingsGroup):
     """Parameters for ranking, with the defaults of an index."""
 
     ranker: Ranker = Field(
@@ -272,7 +277,7 @@ def _optional(*groups: type[SettingsGroup]) -> Callable[[type[M]], type[M]]:
     return complete
 
 
-@_optional(LanguageSettings, SearchSettings)
+@_optional(ParsingSettings, RankingSettings)
 class RankingParameters(BaseModel):
     """Parameters of parsing and ranking; None means the setting of the index."""
 

@@ -26,7 +26,7 @@ from klsa_search.analysis.tokenizers import function_of
 from klsa_search.collection.model import Collection
 from klsa_search.collection.queries import read_query_lines
 from klsa_search.core.config import QUERY_SETTINGS, Settings
-from klsa_search.core.parameters import LanguageSettings, SearchParameters
+from klsa_search.core.parameters import ParsingSettings, SearchParameters
 from klsa_search.core.progress import Progress
 from klsa_search.errors import ReplayFailed, SettingsError
 from klsa_search.evaluation.measures import rank_best, recorded
@@ -143,15 +143,15 @@ def conditions(
             "undo them with `klsa-index rollback --writes`"
         )
     chosen = index.parameters(**parameters).model_dump()
-    reading = LanguageSettings.of(index.settings).model_dump()
-    for name in reading:
+    parsing = ParsingSettings.of(index.settings).model_dump()
+    for name in parsing:
         if parameters.get(name) is not None:
-            reading[name] = parameters[name]  # type: ignore[literal-required]  # a name of both
+            parsing[name] = parameters[name]  # type: ignore[literal-required]  # a name of both
     manifest = index.manifest
     return Conditions(
         queries=QueriesEntry(name=queries.name, sha256=sha256_of(queries)),
         k=k,
-        parameters=reading | chosen | {"dimensions": parameters.get("dimensions")},
+        parameters=parsing | chosen | {"dimensions": parameters.get("dimensions")},
         index=IndexEntry(
             name=index.name,
             generation=index.generation,
@@ -164,7 +164,7 @@ def conditions(
             files={name: entry.sha256 for name, entry in sorted(manifest.files.items())},
         ),
         synonyms={word: tuple(replacements) for word, replacements in index.synonyms.items()}
-        if reading["synonyms"]
+        if parsing["synonyms"]
         else None,
         tokenizer=_module_checksum(index.settings.tokenizer),
         versions={"python": platform.python_version()}

@@ -14,7 +14,7 @@ from klsa_search.analysis.tokenizers import with_trusted_tokenizer
 from klsa_search.collection.model import Collection, Source, Unread
 from klsa_search.collection.opened_collection import OpenedCollection, warn_of_skipped
 from klsa_search.collection.opening import open_collection
-from klsa_search.collection.reading_options import Reading
+from klsa_search.collection.reading_options import ReadingOptions
 from klsa_search.collection.vectors import RowVectorsLike
 from klsa_search.core.arguments import checked_argument
 from klsa_search.core.config import IndexSettings, Settings
@@ -69,7 +69,7 @@ _SEARCH_SECONDS = 0.00055
 _SEARCH_GROWTH = 0.48
 
 
-class BuildOptions(Reading, IndexSettings, total=False):
+class BuildOptions(ReadingOptions, IndexSettings, total=False):
     """Keyword arguments of `build`: how a source is read, and settings of the index.
 
     >>> options: BuildOptions = {"format": "jsonl", "k1": 1.5}
@@ -315,8 +315,10 @@ def _planned(source: str, size: Size, settings: Settings, budget: int, unread: U
     )
 
 
-def _split_options(options: BuildOptions) -> tuple[Reading, dict[str, Any]]:
+def _split_options(options: BuildOptions) -> tuple[ReadingOptions, dict[str, Any]]:
     """Return the options of `build` divided into those of `open_collection` and settings."""
-    reading = {name: value for name, value in options.items() if name in Reading.__annotations__}
+    reading = {
+        name: value for name, value in options.items() if name in ReadingOptions.__annotations__
+    }
     settings = {name: value for name, value in options.items() if name not in reading}
-    return cast(Reading, reading), settings
+    return cast(ReadingOptions, reading), settings

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from klsa_search.core.parameters import LanguageSettings, QueryOptions, SearchParameters
+from klsa_search.core.parameters import ParsingSettings, QueryOptions, SearchParameters
 from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
 from klsa_search.search.filters.masks import FilterCache, FilterLike, key_of
 from klsa_search.search.query.operators import MAX_SIGNS
@@ -182,8 +182,8 @@ def counts_of(
     state: State, query: str, parameters: SearchParameters, filter_: FilterLike | None
 ) -> QueryCounts:
     """Return counts of what makes a query expensive: see `Index.query_counts`."""
-    reading, _ = state.parameters.read(parameters)
-    counts = _counts(state.query_parser, query, reading)
+    parsing, _ = state.parameters.read(parameters)
+    counts = _counts(state.query_parser, query, parsing)
     rules = state.rules.for_query(query) if state.rules else ()
     boosts = sum(len(rule.then.boost) for rule in rules)
     rankings = 1 if state.passages is None else PASSAGE_RANKINGS
@@ -211,7 +211,7 @@ def restriction_cost(state: State, filter_: FilterLike) -> float:
     return filter_cost(state.filters, filter_) + VIEW_DOCUMENT * documents + VIEW_TERM * terms
 
 
-def _counts(parser: QueryParser, query: str, settings: LanguageSettings) -> QueryCounts:
+def _counts(parser: QueryParser, query: str, settings: ParsingSettings) -> QueryCounts:
     """Return the counts of the words of a query. Cost: 3 µs without operators, else 50.
 
     settings  how the query is parsed: operators read as words and disabled spelling cost nothing

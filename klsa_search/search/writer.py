@@ -9,7 +9,7 @@ from typing import Any, Self, Unpack, cast
 from klsa_search.collection.model import Collection, Document, Problems, Source, batches, checked_id
 from klsa_search.collection.opened_collection import OpenedCollection, warn_of_skipped
 from klsa_search.collection.opening import open_collection
-from klsa_search.collection.reading_options import Reading
+from klsa_search.collection.reading_options import ReadingOptions
 from klsa_search.collection.vectors import checked_vectors, of_spaces
 from klsa_search.core.arguments import checked_argument, checked_items
 from klsa_search.core.build_settings import DateOrder, DecimalSign, FormSettings
@@ -57,8 +57,8 @@ class Added(int):
         return type(self), (int(self), self.warnings)
 
 
-class AddOptions(Reading, total=False):
-    """Keyword arguments of `Index.add`: those of `Reading`, and how the source writes values."""
+class AddOptions(ReadingOptions, total=False):
+    """Keyword arguments of `Index.add`: `ReadingOptions`, and how the source writes values."""
 
     html: Sequence[str] | None
     dates: DateOrder | None
@@ -84,10 +84,10 @@ class Writer:
                   title, text and metadata. A document replaces the one with the same ID.
         progress  called with ("documents", number added so far, None) after each batch, or True for
                   a progress bar
-        options   `format`, `on_error`, `columns` and so on, as in `build` (`Reading`); documents
-                  without IDs, which a build numbers, are refused. `html`, `dates` and `decimal`
-                  say how this source writes them if unlike the index: HTML of these fields is
-                  stored as text, dates as ISO 8601 and numbers as numbers
+        options   `format`, `on_error`, `columns` and so on, as in `build`, see `ReadingOptions`;
+                  documents without IDs, which a build numbers, are refused. `html`, `dates` and
+                  `decimal` say how this source writes them if unlike the index: HTML of these
+                  fields is stored as text, dates as ISO 8601 and numbers as numbers
         Written in atomic batches of 1,000; if one fails, those before it are kept: `added` of a
         `KlsaError` is their number. BadDocument for an invalid document, or one with a value that
         does not fit a declared field; IndexBusy during a build; WritingRefused if the index is
@@ -135,7 +135,7 @@ class Writer:
         partial: bool = False,
         dry_run: bool = False,
         progress: Progress | bool | None = None,
-        **reading: Unpack[Reading],
+        **reading: Unpack[ReadingOptions],
     ) -> SyncResult:
         """Make the index contain exactly the documents of a source, and return what differed.
 
@@ -177,7 +177,7 @@ class Writer:
         if isinstance(source, Collection):
             collection = source
         else:
-            options = cast(Reading, {**self._reader.manifest.reading, **reading})
+            options = cast(ReadingOptions, {**self._reader.manifest.reading, **reading})
             collection = opened = open_collection(source, **options)
         with (
             open_progress(progress) as report,
@@ -310,7 +310,7 @@ def _documents_of(
     """
     chosen = {name: value for name, value in options.items() if name in FormSettings.model_fields}
     forms = SourceForms(FormSettings.checked(chosen), fields)
-    reading = cast(Reading, {n: value for n, value in options.items() if n not in chosen})
+    reading = cast(ReadingOptions, {n: value for n, value in options.items() if n not in chosen})
     opened = None
     if isinstance(source, Collection):
         collection = source

@@ -26,7 +26,7 @@ from klsa_search.collection.files.sandbox import LIMITS, Limits, limit_memory, l
 from klsa_search.collection.model import Document, document_as_json
 from klsa_search.collection.opened_collection import OpenedCollection
 from klsa_search.collection.opening import open_path
-from klsa_search.collection.reading_options import ReadingOptions, with_parameters
+from klsa_search.collection.reading_options import CheckedReadingOptions, with_parameters
 from klsa_search.collection.vectors import with_dimensions
 from klsa_search.core.child_processes import (
     end,
@@ -74,7 +74,7 @@ class FileTask:
         if kind is None and format_of(self.path) and not sniff(self.path):
             kind = "text"  # also a plain text, which is hardly meant to be a whole collection
         options = {**self.reading, "format": kind, "on_error": "skip"}
-        collection = open_path(self.path, ReadingOptions.checked(options))
+        collection = open_path(self.path, CheckedReadingOptions.checked(options))
         if collection.format == "xlsx":  # which is in memory as a whole
             check_size(self.path)
         return collection

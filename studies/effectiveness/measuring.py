@@ -12,7 +12,7 @@ import numpy as np
 from klsa_search import Index, build
 from klsa_search.collection import Document, open_collection
 from klsa_search.collection.model import Judgement, Topic
-from klsa_search.core.parameters import LanguageSettings, SearchSettings
+from klsa_search.core.parameters import ParsingSettings, RankingSettings
 from klsa_search.evaluation.comparison import TIE, randomisation_test
 from klsa_search.evaluation.measures import Judge, Ranking, rank_best
 
@@ -20,7 +20,7 @@ TARGETS = ("cran", "cran-1837", "cisi", "cacm", "med")
 FOUR = ("cran", "cisi", "cacm", "med")
 """The collections a mean is taken of; cran-1837 is cran once more."""
 
-_OF_SEARCH = {*LanguageSettings.model_fields, *SearchSettings.model_fields, "dimensions"}
+_OF_SEARCH = {*ParsingSettings.model_fields, *RankingSettings.model_fields, "dimensions"}
 
 AS_WORDS: dict[str, Any] = {"operators": False, "spelling": "off", "synonyms": False}
 """Parameters that read queries as plain words."""

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from klsa_search import build
-from klsa_search.core.parameters import LanguageSettings
+from klsa_search.core.parameters import ParsingSettings
 from klsa_search.indexing.weighing import document_kernel
 from klsa_search.kernels.weighting import TFIDF, feature_weighting, tfidf_features
 from klsa_search.lowrank.eigensolver import decompose
@@ -132,7 +132,7 @@ def written_out(
     load = {path.stem: np.load(path) for path in index.path.glob("*.npy")}
     N, V = len(index), len(load["postings_starts"]) - 1
     state = open_state(index.path)
-    parsed = state.query_parser.parse(query, LanguageSettings())
+    parsed = state.query_parser.parse(query, ParsingSettings())
     terms = sorted(Counter(parsed.terms).items())
     numbers = [number for number, _ in terms]
     asked = np.array([count for _, count in terms], dtype=float)

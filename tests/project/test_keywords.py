@@ -14,7 +14,7 @@ from klsa_search import IndexSettings, SearchParameters
 from klsa_search.core.build_settings import Tokenizer
 from klsa_search.core.config import Settings
 from klsa_search.core.field_weights import FieldWeights
-from klsa_search.core.parameters import LanguageSettings, RankingParameters, SearchSettings
+from klsa_search.core.parameters import ParsingSettings, RankingParameters, RankingSettings
 from tests.conftest import ROOT
 from tests.support.processes import run
 
@@ -112,7 +112,7 @@ def named(function, *but):
 
 
 def test_names_and_types_are_those_of_the_settings():
-    parameters = declared(LanguageSettings, SearchSettings, or_none=True)
+    parameters = declared(ParsingSettings, RankingSettings, or_none=True)
     weighted = {"boosts": FieldWeights}  # is kept as text
     assert get_type_hints(SearchParameters) == parameters | {"boosts": FieldWeights | None}, (
         "name the setting in `SearchParameters` of core/parameters.py"

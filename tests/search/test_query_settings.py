@@ -9,7 +9,7 @@ import pytest
 
 from klsa_search import build, open_index
 from klsa_search.core.config import QUERY_SETTINGS, Settings
-from klsa_search.core.parameters import SearchSettings
+from klsa_search.core.parameters import RankingSettings
 from klsa_search.errors import IndexDamaged, SettingsError, StoreError
 from klsa_search.indexing import rebuild, refit, repair
 from klsa_search.search.configuration import change_settings
@@ -112,7 +112,7 @@ def test_a_ranker_of_lsi_needs_a_refit(tmp_path):
 
 
 def test_every_setting_of_queries_is_one_of_searches_or_of_the_page():
-    searched = set(SearchSettings.model_fields)
+    searched = set(RankingSettings.model_fields)
     assert searched - QUERY_SETTINGS == {"dimensions", "spectral", "gamma", "head"}
     assert QUERY_SETTINGS - searched == {"operators", "spelling", "synonyms", "match", "page_title"}
     assert set(Settings.model_fields) >= QUERY_SETTINGS

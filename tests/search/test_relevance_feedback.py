@@ -7,7 +7,7 @@ import pytest
 
 from klsa_search import build
 from klsa_search.cluster.remote import open_cluster_index
-from klsa_search.core.parameters import SearchSettings
+from klsa_search.core.parameters import RankingSettings
 from klsa_search.errors import DocumentNotFound
 from klsa_search.search.rankers.feedback import add_feedback
 from tests.cluster.local_workers import LocalCluster
@@ -31,7 +31,7 @@ def found(scores, positive, negative, living=None):
         snapshot,
         np.array(scores, np.float32),
         tuple(np.array(ids, np.int64) if ids else None for ids in (positive, negative)),
-        SearchSettings(z=2),
+        RankingSettings(z=2),
     ).tolist()
 
 

@@ -6,7 +6,7 @@ import re
 import pytest
 
 import klsa_search
-from klsa_search.core.parameters import LanguageSettings, SearchSettings
+from klsa_search.core.parameters import ParsingSettings, RankingSettings
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.middleware.auth import needs_key
 from klsa_search.service.schemas.search_requests import SearchRequest
@@ -151,7 +151,7 @@ def test_limits_are_in_the_schema(schema):
 
 
 def test_every_query_setting_is_a_parameter():
-    settings = {*SearchSettings.model_fields, *LanguageSettings.model_fields}
+    settings = {*RankingSettings.model_fields, *ParsingSettings.model_fields}
     assert settings <= set(SearchRequest.model_fields)
 
 

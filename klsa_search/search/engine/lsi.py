@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from klsa_search.core.array_types import Basis, Eigenvalues, Scores
 from klsa_search.core.lazy import lazy_property
-from klsa_search.core.parameters import SearchSettings
+from klsa_search.core.parameters import RankingSettings
 from klsa_search.kernels.document_kernel import DocumentKernel
 from klsa_search.kernels.postings import Segments
 from klsa_search.kernels.weighting import tfidf_features, tfidf_posting_weights
@@ -59,7 +59,7 @@ class LsiSpace:
     dimensions: int
     seed: int
 
-    def scores(self, query: QueryTerms, parameters: SearchSettings) -> Scores:
+    def scores(self, query: QueryTerms, parameters: RankingSettings) -> Scores:
         """Return inner products of log-tf·idf vectors in the truncated space, or cosines.
 
         With U the left singular vectors of the features X, q · V Σ Uᵀ = (q Xᵀ) · U Uᵀ: the
@@ -76,7 +76,7 @@ class LsiSpace:
         return np.asarray(np.divide(scores, lengths, out=np.zeros_like(scores), where=lengths > 0))
 
     def term_scores(
-        self, query: QueryTerms, parameters: SearchSettings, document: int
+        self, query: QueryTerms, parameters: RankingSettings, document: int
     ) -> npt.NDArray[np.float64]:
         """Return what each term of a query adds to the score of a document: (n,). Cost O(N · k).
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from klsa_search.core.array_types import Basis, DocIds, DocumentMask, Eigenvalues, Matrix, Scores
 from klsa_search.core.lazy import lazy_property
-from klsa_search.core.parameters import SearchSettings
+from klsa_search.core.parameters import RankingSettings
 from klsa_search.delta.statistics import Pairs, trained_statistics
 from klsa_search.kernels.bm25 import mean_length
 from klsa_search.kernels.counts import without_columns
@@ -301,7 +301,7 @@ class Arrays:
             kernel=lambda: self.kernel,
         )
 
-    def expansion_of(self, parameters: SearchSettings) -> Expansion:
+    def expansion_of(self, parameters: RankingSettings) -> Expansion:
         """Return D for these parameters, with its stored rows if these are the same."""
         key = (parameters.spectral, parameters.gamma, parameters.head)
         dimensions = parameters.dimensions if self.has_spectrum else len(self.eigenvalues)

@@ -12,7 +12,7 @@ import numpy as np
 
 from klsa_search.core.array_types import DocIds, Scores, values_at
 from klsa_search.core.deadlines import check_deadline
-from klsa_search.core.parameters import SearchSettings
+from klsa_search.core.parameters import RankingSettings
 from klsa_search.search.engine.engine import DocFeatures, SeedRows
 from klsa_search.search.engine.query_terms import QueryTerms, distinct_known
 from klsa_search.search.engine.snapshot import Snapshot
@@ -70,7 +70,7 @@ class Explainer:
         searcher: Searcher,
         documents: DocumentReader,
         terms: Sequence[int],
-        parameters: SearchSettings,
+        parameters: RankingSettings,
     ) -> None:
         self._searcher, self._documents = searcher, documents
         self._snapshot = snapshot = searcher.snapshot

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.core.array_types import DocIds, Scores, values_at
-from klsa_search.core.parameters import SearchSettings
+from klsa_search.core.parameters import RankingSettings
 from klsa_search.kernels.postings import UNIT
 from klsa_search.lowrank.coverage import HALF, NEIGHBOURHOOD
 from klsa_search.search.engine.engine import Exact, ScoreDetails, SeedRows
@@ -37,7 +37,7 @@ def addends_of(
     snapshot: Snapshot,
     query: QueryTerms,
     documents: DocIds,
-    parameters: SearchSettings | None = None,
+    parameters: RankingSettings | None = None,
 ) -> Values:
     """Return the addends of k_q: (d, n), equal to those of the scores to the bit.
 
@@ -104,7 +104,7 @@ def engine_parts(
     details: ScoreDetails,
     terms: Numbers,
     step: float,
-    parameters: SearchSettings,
+    parameters: RankingSettings,
     rows: tuple[SeedRows, npt.NDArray[np.int64]],
 ) -> Iterator[ScoreParts]:
     """Yield the parts of scores by the engine.
@@ -158,7 +158,7 @@ class RowSplitter:
         snapshot: Snapshot,
         query: QueryTerms,
         row: Scores,
-        parameters: SearchSettings,
+        parameters: RankingSettings,
         evidence: Evidence,
     ) -> None:
         self._snapshot, self._query = snapshot, query

@@ -243,9 +243,9 @@ def count_matches(state: State, plan: QueryPlan) -> int:
     Cost: none, if all documents of the mask contain a word that ranks; else a ranking.
     """
     mask, positions = _mask_and_pins(state, plan, is_blank=False)
-    terms, reading = {*plan.parsed.terms}, plan.parsed.reading
-    if plan.request.match == "all" and mask and reading and plan.named is None and not positions:
-        for alternatives in reading.alternatives.values():
+    terms, builder = {*plan.parsed.terms}, plan.parsed.builder
+    if plan.request.match == "all" and mask and builder and plan.named is None and not positions:
+        for alternatives in builder.alternatives.values():
             if not any(terms.isdisjoint(one) for one in alternatives):
                 allowed = state.snapshot.allowed(mask)
                 return 0 if allowed is None else allowed.size

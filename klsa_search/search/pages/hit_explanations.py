@@ -7,18 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from klsa_search.core.parameters import SearchSettings
+from klsa_search.core.parameters import RankingSettings
 from klsa_search.kernels.vector_space import ABSENT
 from klsa_search.search.engine.engine import Exact
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.top_docs import TopDocs
 from klsa_search.search.explain.explainer import Explainer
-from klsa_search.search.explain.explanation import (
-    Explanation,
-    PassagePart,
-    Undivided,
-    VectorPart,
-)
+from klsa_search.search.explain.explanation import Explanation, PassagePart, Undivided, VectorPart
 from klsa_search.search.pages.planning import QueryPlan
 from klsa_search.search.pages.results import Hit
 from klsa_search.search.query.parser import ParsedQuery
@@ -51,7 +46,7 @@ def set_explanations(state: State, plan: QueryPlan, hits: Sequence[Hit], top: To
 def explanation_of(
     state: State,
     parsed: ParsedQuery,
-    parameters: SearchSettings,
+    parameters: RankingSettings,
     query_vector: QueryVector | None,
     doc_id: int,
 ) -> Explanation:
@@ -85,7 +80,7 @@ def _stages(top: TopDocs) -> list[TopDocs]:
 def _explanations_of(
     state: State,
     parsed: ParsedQuery,
-    parameters: SearchSettings,
+    parameters: RankingSettings,
     top: TopDocs,
     vector: VectorParts | None,
 ) -> Iterator[Explanation]:
@@ -112,7 +107,7 @@ def _explanations_of(
 
 
 def _by_words(
-    state: State, parsed: ParsedQuery, parameters: SearchSettings, top: TopDocs
+    state: State, parsed: ParsedQuery, parameters: RankingSettings, top: TopDocs
 ) -> Iterator[Explanation]:
     """Yield explanations of the scores of documents by their own words."""
     if parsed.stop_scores is None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from klsa_search.core.array_types import DocIds, DocumentMask
-from klsa_search.core.parameters import LanguageSettings, SearchParameters, SearchSettings
+from klsa_search.core.parameters import ParsingSettings, RankingSettings, SearchParameters
 from klsa_search.search.engine.evidence import LOCAL, Evidence
 from klsa_search.search.engine.mask import Mask, intersection
 from klsa_search.search.models import (
@@ -56,7 +56,7 @@ class QueryPlan(NamedTuple):
     parsed: ParsedQuery
     interpretation: QueryInterpretation
     named: int | None
-    parameters: SearchSettings
+    parameters: RankingSettings
     reported: Mapping[str, Any]
     mask: Mask | None
     pinnable: Mask | None
@@ -111,7 +111,7 @@ def plan_search(
     if state is not opened and opened.passages is not None:
         mask = opened.passages.mask(mask)
         evidence = None if evidence is None else evidence.of_passages()
-    reading, chosen = state.parameters.read(request.parameters)
+    parsing, chosen = state.parameters.read(request.parameters)
     finds_id = request.group == "document" and not ranks_only
     named = named_document(state, request, mask, evidence or LOCAL) if finds_id else None
     if query_is_id:  # all partitions ask the same questions, but one of them names the document
@@ -119,7 +119,7 @@ def plan_search(
     query_is_id = query_is_id or named is not None
     typed = not ranks_only or request.explain
     parsed, interpretation = _parse(
-        state, request, reading, evidence, typed=typed, query_is_id=query_is_id
+        state, request, parsing, evidence, typed=typed, query_is_id=query_is_id
     )
     if named is not None:
         parsed, interpretation = _found_by_id(state, parsed, interpretation, named)
@@ -186,7 +186,7 @@ def query_vector(
 def _parse(
     state: State,
     request: Query,
-    reading: LanguageSettings,
+    parsing: ParsingSettings,
     evidence: Evidence | None,
     *,
     typed: bool,
@@ -198,16 +198,16 @@ def _parse(
     """
     query = request.query
     if query_is_id:
-        reading = reading.model_copy(update={"operators": False, "spelling": "off"})
+        parsing = parsing.model_copy(update={"operators": False, "spelling": "off"})
     parsed = state.query_parser.parse(
         query,
-        reading,
+        parsing,
         evidence=evidence,
         typed=typed,
         complete_last=request.prefix == "last" and not query_is_id,
     )
     interpretation = QueryInterpretation.when_read(
-        partial(state.query_parser.interpretation, query, parsed, reading, evidence)
+        partial(state.query_parser.interpretation, query, parsed, parsing, evidence)
     )
     if query_is_id and parsed.mask is not None and interpretation.unknown:
         # No document contains all words.

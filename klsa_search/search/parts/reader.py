@@ -18,7 +18,7 @@ from klsa_search.collection.model import Document
 from klsa_search.core.arguments import checked_argument, checked_items
 from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.config import Settings
-from klsa_search.core.parameters import SearchParameters, SearchSettings, SpellingName
+from klsa_search.core.parameters import RankingSettings, SearchParameters, SpellingName
 from klsa_search.errors import StoreError
 from klsa_search.search.batches import Drift
 from klsa_search.search.costs import QueryCounts, counts_of, is_quick
@@ -415,7 +415,7 @@ class Reader:
                 part = self._part_of(PassageId.of(id).document_id)
         return part.read(reading.excerpt, id, span, page)
 
-    def parameters(self, /, **parameters: Unpack[SearchParameters]) -> SearchSettings:
+    def parameters(self, /, **parameters: Unpack[SearchParameters]) -> RankingSettings:
         """Return search parameters, completed by those of the index; QueryError if invalid."""
         return self.parts.parts[0].read(reading.parameters, parameters)
 

@@ -16,7 +16,7 @@ from klsa_search.collection.model import Document
 from klsa_search.core.arguments import checked_items
 from klsa_search.core.array_types import DocIds, DocumentMask, Scores
 from klsa_search.core.build_settings import FieldType
-from klsa_search.core.parameters import SearchParameters, SearchSettings
+from klsa_search.core.parameters import RankingSettings, SearchParameters
 from klsa_search.errors import ArgumentError, EmbedderFailed
 from klsa_search.search.engine.evidence import Answers, Evidence
 from klsa_search.search.engine.mask import intersection
@@ -226,7 +226,7 @@ def excerpt(state: State, id_: str, span: tuple[int, int] | None, page: int | No
     return excerpt_of(state.documents, id_, span, page)
 
 
-def parameters(state: State, parameters_: SearchParameters) -> SearchSettings:
+def parameters(state: State, parameters_: SearchParameters) -> RankingSettings:
     """Return search parameters, completed by those of the index; QueryError if invalid."""
     return state.parameters.read(parameters_)[1]
 
@@ -241,8 +241,8 @@ def candidates(
 
 def scores_of(state: State, query: str, parameters: SearchParameters) -> Scores:
     """Return the scores of all documents: see `Index.scores`."""
-    reading, chosen = state.parameters.read(parameters)
-    parsed = state.query_parser.parse(query, reading)
+    parsing, chosen = state.parameters.read(parameters)
+    parsed = state.query_parser.parse(query, parsing)
     return state.searcher.scores(parsed, chosen)
 
 
@@ -254,9 +254,9 @@ def rank_queries(
     Cost: a call of the engine for all queries, or one for each if they have vectors.
     """
     k, mask, vector, parameters = ranking
-    reading, chosen = state.parameters.read(parameters)
+    parsing, chosen = state.parameters.read(parameters)
     allowed = None if mask is None else checked_mask(mask, len(state.snapshot))
-    parsed = [state.query_parser.parse(query, reading) for query in queries]
+    parsed = [state.query_parser.parse(query, parsing) for query in queries]
     if vector is None and not (models.embedders and state.snapshot.vectors):
         return state.searcher.top(parsed, k, chosen, allowed)
     tops = []

@@ -10,7 +10,7 @@ from typing import Final
 
 from klsa_search.analysis.languages import ENGLISH, stop_list
 from klsa_search.analysis.segmentation import UNSPACED_PATTERN
-from klsa_search.core.parameters import LanguageSettings
+from klsa_search.core.parameters import ParsingSettings
 from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.query.interpretation import Relaxed
 from klsa_search.search.query.matching import documents_with
@@ -75,7 +75,7 @@ class OperatorReader:
     def read(
         self,
         query: str,
-        settings: LanguageSettings,
+        settings: ParsingSettings,
         evidence: Evidence,
         relaxed: dict[str, Relaxed],
     ) -> tuple[BooleanQuery | None, list[Clause]]:

@@ -10,7 +10,7 @@ from klsa_search import _native
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.core.arguments import checked_argument
 from klsa_search.core.array_types import DocumentMask, Scores
-from klsa_search.core.parameters import LanguageSettings, SpellingName
+from klsa_search.core.parameters import ParsingSettings, SpellingName
 from klsa_search.search.engine.evidence import LOCAL, Evidence, Question
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
@@ -43,12 +43,7 @@ from klsa_search.search.query.pieces import (
     traits_of,
 )
 from klsa_search.search.query.synonyms import NONE, SynonymExpansion, Synonyms, add_synonyms
-from klsa_search.search.query.syntax import (
-    BooleanQuery,
-    Clause,
-    in_capitals,
-    last_word,
-)
+from klsa_search.search.query.syntax import BooleanQuery, Clause, in_capitals, last_word
 from klsa_search.search.query.term_dictionary import DocumentsAt
 from klsa_search.search.query.word_reader import MAX_CORRECTIONS
 from klsa_search.storage.columns.columns import Field
@@ -68,7 +63,7 @@ class ParsedQuery(NamedTuple):
                 negative if unknown
     mask        documents that satisfy required and excluded clauses, and contain as many words as
                 `match` requires; None for all
-    reading     how it was read; None if that was not needed: see `QueryParser.interpretation`
+    builder     what it was made by; None if that was not needed: see `QueryParser.interpretation`
     synonyms    what synonyms added
     stop_scores  (N,) scores of a query of stop words alone, which has no terms; else None
     leading     (N,) which documents contain its codes as typed, and come first; None for none
@@ -76,7 +71,7 @@ class ParsedQuery(NamedTuple):
 
     terms: Sequence[int]
     mask: Mask | None = None
-    reading: QueryBuilder | None = None
+    builder: QueryBuilder | None = None
     synonyms: SynonymExpansion = NONE
     stop_scores: Scores | None = None
     leading: DocumentMask | None = None
@@ -122,7 +117,7 @@ class QueryParser:
     def parse(
         self,
         query: str,
-        settings: LanguageSettings,
+        settings: ParsingSettings,
         *,
         typed: bool = False,
         complete_last: bool = False,
@@ -158,7 +153,7 @@ class QueryParser:
         )
         ordered = sorted(counts, key=lambda term: -counts[term] * weights[term])
         kept, names = set(ordered[:MAX_TERMS]), self.snapshot.vocabulary.terms
-        builder = parsed.reading
+        builder = parsed.builder
         assert builder is not None, "it has too many terms for a query of words"
         words = [(word, self.pieces.numbers[word]) for word in builder.words]
         left_out = dict.fromkeys(word for word, number in words if number not in kept)
@@ -167,10 +162,10 @@ class QueryParser:
         builder.words = [word for word, number in words if number in kept]
         builder.left_out = tuple(left_out)
         terms = [term for term in parsed.terms if term in kept]
-        return parsed._replace(terms=terms, reading=builder)
+        return parsed._replace(terms=terms, builder=builder)
 
     def _parse_words(
-        self, query: str, settings: LanguageSettings, evidence: Evidence, *, typed: bool
+        self, query: str, settings: ParsingSettings, evidence: Evidence, *, typed: bool
     ) -> ParsedQuery | None:
         """Parse a query of words by the forms of its words; return None for any other."""
         if settings.match != "any" or self._reads_together:
@@ -264,7 +259,7 @@ class QueryParser:
     def _parse(
         self,
         query: str,
-        settings: LanguageSettings,
+        settings: ParsingSettings,
         evidence: Evidence,
         *,
         typed: bool = False,
@@ -377,17 +372,17 @@ class QueryParser:
         self,
         query: str,
         parsed: ParsedQuery,
-        settings: LanguageSettings,
+        settings: ParsingSettings,
         evidence: Evidence | None = None,
     ) -> QueryInterpretation:
         """Return how a query was interpreted, by settings and evidence that it was parsed with."""
-        builder = parsed.reading
+        builder = parsed.builder
         if builder is None:
             table = self._forms.get((settings.spelling, not _are_in_capitals(query)))
             if table is not None and (variants := table.variants(query)) is not None:
                 words = tuple([word.text for word in self.pieces.words(query) if word.number >= 0])
                 return QueryInterpretation(words=words, variants=variants)
-            builder = self._parse(query, settings, evidence or LOCAL).reading
+            builder = self._parse(query, settings, evidence or LOCAL).builder
             assert builder is not None
         return builder.interpretation(query)
 

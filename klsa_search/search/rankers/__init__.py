@@ -11,7 +11,7 @@ from functools import cache, partial
 from typing import Final, Literal
 
 from klsa_search.core.array_types import Scores
-from klsa_search.core.parameters import SearchSettings
+from klsa_search.core.parameters import RankingSettings
 from klsa_search.lowrank.sparse_expansion import is_multiple_of_kernel
 from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.query_terms import QueryTerms
@@ -37,7 +37,7 @@ class Ranker:
     adds_up     whether partitions add up all that it reads of other documents, as `Evidence` does
     """
 
-    scores: Callable[[Snapshot, QueryTerms, SearchSettings, Evidence], Scores]
+    scores: Callable[[Snapshot, QueryTerms, RankingSettings, Evidence], Scores]
     parameters: tuple[str, ...]
     scores_by: Literal["kernel", "words", "lsi", "index"]
     feedback: Feedback | None = None
@@ -60,7 +60,7 @@ class Ranker:
 
 _BOOSTS: Final = ("boosts",)
 _OF_KLSA: Final = tuple(
-    name for name in SearchSettings.model_fields if name not in ("ranker", "passage_weight")
+    name for name in RankingSettings.model_fields if name not in ("ranker", "passage_weight")
 )
 
 _LSI: Final = Ranker(
@@ -96,7 +96,7 @@ RANKERS: Final[dict[str, Ranker]] = {
 }
 
 
-def needs_eigenvectors(settings: SearchSettings) -> Literal["ranker", "spectral", "head"] | None:
+def needs_eigenvectors(settings: RankingSettings) -> Literal["ranker", "spectral", "head"] | None:
     """Return the setting by which a ranking reads the eigenvectors of all documents, if one does.
 
     Without them D can only be a multiple of K. Later documents have none. PluginFailed.

@@ -21,13 +21,13 @@ import numpy.typing as npt
 
 from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.deadlines import check_deadline
-from klsa_search.core.parameters import SearchSettings
+from klsa_search.core.parameters import RankingSettings
 from klsa_search.kernels.postings import UNIT
 from klsa_search.search.engine.query_terms import QueryTerms
 from klsa_search.search.engine.snapshot import Snapshot
 
 
-def boosted_bm25(snapshot: Snapshot, query: QueryTerms, parameters: SearchSettings) -> Scores:
+def boosted_bm25(snapshot: Snapshot, query: QueryTerms, parameters: RankingSettings) -> Scores:
     """Return k_q with the boosts of the parameters: (N,) float32.
 
     Cost: the postings of the query; with boosts also the parts before the text of the documents
@@ -48,7 +48,7 @@ def boosted_bm25(snapshot: Snapshot, query: QueryTerms, parameters: SearchSettin
 
 
 def boosted_postings(
-    snapshot: Snapshot, term: int, parameters: SearchSettings
+    snapshot: Snapshot, term: int, parameters: RankingSettings
 ) -> tuple[DocIds, npt.NDArray[np.uint16]]:
     """Return the doc ids that contain a term, and its boosted saturations in 65,536ths."""
     documents, saturations = snapshot.query_kernel.postings.of_term(term)

@@ -36,7 +36,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.core.array_types import DocIds, Matrix, Scores
-from klsa_search.core.parameters import SearchSettings
+from klsa_search.core.parameters import RankingSettings
 from klsa_search.kernels.document_kernel import FeatureSums
 from klsa_search.lowrank.expansion_matrix import largest_entries
 from klsa_search.search.engine.evidence import LOCAL, Evidence
@@ -74,7 +74,7 @@ def rank_expanded(
     feedback: Feedback,
     snapshot: Snapshot,
     query: QueryTerms,
-    parameters: SearchSettings,
+    parameters: RankingSettings,
     evidence: Evidence = LOCAL,
 ) -> Scores:
     """Return BM25 scores of the expanded query. Cost: the postings of up to 20 more terms."""
@@ -115,7 +115,7 @@ class BestDocuments:
 def expand_query(
     snapshot: Snapshot,
     query: QueryTerms,
-    parameters: SearchSettings,
+    parameters: RankingSettings,
     feedback: Feedback,
     evidence: Evidence = LOCAL,
 ) -> tuple[QueryTerms, DocIds]:
@@ -252,7 +252,7 @@ def add_feedback(
     snapshot: Snapshot,
     scores: Scores,
     examples: tuple[DocIds | None, DocIds | None],
-    parameters: SearchSettings,
+    parameters: RankingSettings,
     evidence: Evidence = LOCAL,
 ) -> Scores:
     """Move the scores of all documents, (N,), by positive and negative examples; at least 0.

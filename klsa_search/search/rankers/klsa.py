@@ -31,7 +31,7 @@ import numpy.typing as npt
 
 from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.deadlines import check_deadline
-from klsa_search.core.parameters import SearchSettings
+from klsa_search.core.parameters import RankingSettings
 from klsa_search.lowrank.coverage import BEST, POWER, coverage, impacts_of
 from klsa_search.lowrank.expansion_matrix import largest_entries
 from klsa_search.search.engine.engine import KlsaParams
@@ -86,7 +86,7 @@ def effective_alpha(alpha: float, hold_back: float, share: float) -> float:
 def rank_klsa(
     snapshot: Snapshot,
     query: QueryTerms,
-    parameters: SearchSettings,
+    parameters: RankingSettings,
     evidence: Evidence = LOCAL,
 ) -> Scores:
     """Score every document by Kernel LSA, exactly; α = 0 is BM25, to the bit.
@@ -111,7 +111,7 @@ def parts_of(
     snapshot: Snapshot,
     query: QueryTerms,
     row: Scores,
-    parameters: SearchSettings,
+    parameters: RankingSettings,
     evidence: Evidence = LOCAL,
 ) -> Parts | None:
     """Return the parts of all scores; None if no document has a word of the query.
@@ -233,7 +233,7 @@ def _order_of_texts(snapshot: Snapshot, query: QueryTerms) -> npt.NDArray[np.int
     return np.argsort([terms[number] for number in query.numbers.tolist()], kind="stable")
 
 
-def klsa_params(snapshot: Snapshot, parameters: SearchSettings) -> KlsaParams:
+def klsa_params(snapshot: Snapshot, parameters: RankingSettings) -> KlsaParams:
     """Return the parameters as the engine takes them."""
     size = max(len(snapshot), snapshot.query_kernel.documents)  # those of other partitions too
     return KlsaParams(

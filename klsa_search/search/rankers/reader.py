@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.deadlines import check_deadline
-from klsa_search.core.parameters import SearchSettings
+from klsa_search.core.parameters import RankingSettings
 from klsa_search.core.plugins import load_plugin
 from klsa_search.errors import KlsaError, PluginFailed
 from klsa_search.kernels.bm25 import mean_length
@@ -35,7 +35,7 @@ class IndexReader:
     parameters  of the query, such as `alpha`; those not given are those of the index
     """
 
-    def __init__(self, snapshot: Snapshot, parameters: SearchSettings) -> None:
+    def __init__(self, snapshot: Snapshot, parameters: RankingSettings) -> None:
         self._snapshot, self._kernel = snapshot, snapshot.query_kernel
         self.parameters = parameters
 

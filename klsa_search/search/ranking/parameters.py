@@ -11,7 +11,7 @@ from klsa_search.core.arguments import kind_of
 from klsa_search.core.config import unsearched
 from klsa_search.core.field_weights import parse_weights, write_weights
 from klsa_search.core.lazy import lazy_property
-from klsa_search.core.parameters import LanguageSettings, SearchSettings
+from klsa_search.core.parameters import ParsingSettings, RankingSettings
 from klsa_search.errors import QueryError, SettingsError
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.snapshot import Snapshot
@@ -29,21 +29,21 @@ class Parameters:
     def __init__(
         self,
         name: str,
-        defaults: SearchSettings,
-        reading: LanguageSettings,
+        defaults: RankingSettings,
+        parsing: ParsingSettings,
         snapshot: Snapshot,
     ) -> None:
         self._name, self._defaults, self._snapshot = name, defaults, snapshot
-        self._reading = reading
-        self._checked: dict[tuple[Any, ...], tuple[LanguageSettings, SearchSettings]] = {}
+        self._parsing = parsing
+        self._checked: dict[tuple[Any, ...], tuple[ParsingSettings, RankingSettings]] = {}
 
-    def read(self, values: Mapping[str, object]) -> tuple[LanguageSettings, SearchSettings]:
+    def read(self, values: Mapping[str, object]) -> tuple[ParsingSettings, RankingSettings]:
         """Validate all parameters of a search: for parsing the query, and for ranking.
 
         Cost: 50 µs, or 1 µs if cached.
         """
         if not values:
-            return self._reading, self._defaults
+            return self._parsing, self._defaults
         # 1, 1.0 and True are equal, but not all are valid: the key includes the type.
         key = tuple(
             [
@@ -55,16 +55,16 @@ class Parameters:
             return self._checked[key]
         except (KeyError, TypeError):  # not cached, or not hashable
             parameters = dict(values)
-            reading = self._read(parameters)
+            parsing = self._read(parameters)
             chosen = self._check(parameters)
             if chosen == self._defaults:
                 chosen = self._defaults  # the same object, which callers compare
         if len(self._checked) >= _CACHE_SIZE:
             self._checked.clear()
-        self._checked[key] = reading, chosen
-        return reading, chosen
+        self._checked[key] = parsing, chosen
+        return parsing, chosen
 
-    def used(self, ranking: SearchSettings) -> dict[str, Any]:
+    def used(self, ranking: RankingSettings) -> dict[str, Any]:
         """Return the parameters that a ranking uses, by name."""
         return dict(self._used_by_default if ranking is self._defaults else self._used(ranking))
 
@@ -72,32 +72,32 @@ class Parameters:
     def _used_by_default(self) -> dict[str, Any]:
         return self._used(self._defaults)
 
-    def _used(self, ranking: SearchSettings) -> dict[str, Any]:
+    def _used(self, ranking: RankingSettings) -> dict[str, Any]:
         names = ranker_of(ranking.ranker).parameters
         used = {name: getattr(ranking, name) for name in names}
         if "dimensions" in used:
             used["dimensions"] = min(ranking.dimensions, built_dimensions(self._snapshot, ranking))
         return used
 
-    def _read(self, parameters: dict[str, Any]) -> LanguageSettings:
+    def _read(self, parameters: dict[str, Any]) -> ParsingSettings:
         """Remove the parameters for parsing from those of a search, and validate them."""
-        names = LanguageSettings.model_fields.keys() & parameters.keys()
+        names = ParsingSettings.model_fields.keys() & parameters.keys()
         changes = {name: value for name in names if (value := parameters.pop(name)) is not None}
         if not changes:
-            return self._reading
+            return self._parsing
         try:
-            return LanguageSettings.checked({**self._reading.model_dump(), **changes})
+            return ParsingSettings.checked({**self._parsing.model_dump(), **changes})
         except SettingsError as error:
             raise QueryError(error.message, field=error.field) from None
 
-    def _check(self, parameters: dict[str, Any]) -> SearchSettings:
+    def _check(self, parameters: dict[str, Any]) -> RankingSettings:
         changes = {
             name: value.item() if isinstance(value, np.generic) else value
             for name, value in parameters.items()
             if value is not None
         }
         try:
-            chosen = SearchSettings.checked({**self._defaults.model_dump(), **changes})
+            chosen = RankingSettings.checked({**self._defaults.model_dump(), **changes})
         except SettingsError as error:
             raise QueryError(error.message, field=error.field) from None
         if chosen.boosts:
@@ -128,7 +128,7 @@ class Parameters:
         return chosen
 
 
-def built_dimensions(snapshot: Snapshot, parameters: SearchSettings) -> int:
+def built_dimensions(snapshot: Snapshot, parameters: RankingSettings) -> int:
     """Return the number of eigenvectors that a ranking can use."""
     if not snapshot.has_spectrum:
         return len(snapshot.eigenvalues)

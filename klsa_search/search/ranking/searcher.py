@@ -15,7 +15,7 @@ from klsa_search._native import LocalSeeds, SharedSeeds
 from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.deadlines import check_deadline
 from klsa_search.core.lazy import lazy_property
-from klsa_search.core.parameters import SearchSettings
+from klsa_search.core.parameters import RankingSettings
 from klsa_search.errors import QueryError
 from klsa_search.lowrank.sparse_expansion import is_multiple_of_kernel
 from klsa_search.search.engine.engine import MAX_SEEDS, KlsaParams, ScoreDetails
@@ -92,7 +92,7 @@ class Searcher:
 
     _partitions: AllPartitions | None = None
 
-    def __init__(self, snapshot: Snapshot, defaults: SearchSettings) -> None:
+    def __init__(self, snapshot: Snapshot, defaults: RankingSettings) -> None:
         self._snapshot, self._defaults = snapshot, defaults
 
     def within(self, partitions: AllPartitions) -> Self:
@@ -123,7 +123,7 @@ class Searcher:
         return None if partitions is None or not partitions.seeds else partitions.seeds[0]
 
     def seed_candidates(
-        self, query: ParsedQuery, parameters: SearchSettings
+        self, query: ParsedQuery, parameters: RankingSettings
     ) -> list[SeedCandidates]:
         """Return what the documents of a partition add to the seeds of all; then their passages.
 
@@ -141,11 +141,11 @@ class Searcher:
         seeds = snapshot.klsa_engine.seeds(query.terms, params)
         return [SeedCandidates(seeds, params, snapshot.query_kernel.postings.step)]
 
-    def uses_passages(self, parameters: SearchSettings) -> bool:
+    def uses_passages(self, parameters: RankingSettings) -> bool:
         """Return whether passages count."""
         return False
 
-    def scores(self, query: ParsedQuery, parameters: SearchSettings) -> Scores:
+    def scores(self, query: ParsedQuery, parameters: RankingSettings) -> Scores:
         """Return the scores of all documents: (N,) float32."""
         if query.stop_scores is None:
             scores = self._scores(query.terms, parameters)
@@ -153,7 +153,7 @@ class Searcher:
             scores = query.stop_scores * self._snapshot.live_docs()
         return scores if query.mask is None else scores * query.mask.allowed
 
-    def _scores(self, terms: Sequence[int], parameters: SearchSettings) -> Scores:
+    def _scores(self, terms: Sequence[int], parameters: RankingSettings) -> Scores:
         snapshot = self._snapshot
         if snapshot.small and self._allows_klsa_engine(parameters):
             # In a small collection it rescores all candidates.
@@ -168,7 +168,7 @@ class Searcher:
     def scores_with_feedback(
         self,
         query: ParsedQuery,
-        parameters: SearchSettings,
+        parameters: RankingSettings,
         examples: tuple[DocIds | None, DocIds | None],
     ) -> Scores:
         """Return the scores of all documents with relevance feedback: see `add_feedback`."""
@@ -179,7 +179,7 @@ class Searcher:
         self,
         queries: Sequence[ParsedQuery],
         k: int,
-        parameters: SearchSettings,
+        parameters: RankingSettings,
         mask: Mask | None = None,
         *,
         totals: bool = False,
@@ -208,7 +208,7 @@ class Searcher:
                 )
         return tops
 
-    def ranking(self, query: ParsedQuery, parameters: SearchSettings) -> Rank:
+    def ranking(self, query: ParsedQuery, parameters: RankingSettings) -> Rank:
         """Return the ranking of a query, which counts all documents of a mask that match."""
 
         def rank(k: int, mask: Mask | None, *, matches: bool = False) -> TopDocs:
@@ -223,7 +223,7 @@ class Searcher:
         self,
         queries: list[Sequence[int]],
         k: int,
-        parameters: SearchSettings,
+        parameters: RankingSettings,
         mask: Mask | None,
         *,
         totals: bool,
@@ -264,7 +264,7 @@ class Searcher:
         terms: Sequence[int],
         doc_ids: DocIds,
         exact: npt.NDArray[np.uint8],
-        parameters: SearchSettings,
+        parameters: RankingSettings,
     ) -> ScoreDetails:
         """Return what scores by the engine of the default ranking consist of.
 
@@ -273,7 +273,7 @@ class Searcher:
         engine = self._snapshot.klsa_engine
         return engine.explain(terms, doc_ids, exact, self.params(parameters), self._seeds)
 
-    def params(self, parameters: SearchSettings) -> KlsaParams:
+    def params(self, parameters: RankingSettings) -> KlsaParams:
         """Return the parameters as the engine takes them: for those of the index, made once."""
         is_default = parameters is self._defaults
         return self._default_params if is_default else klsa_params(self._snapshot, parameters)
@@ -282,7 +282,7 @@ class Searcher:
         self,
         queries: list[Sequence[int]],
         k: int,
-        parameters: SearchSettings,
+        parameters: RankingSettings,
         mask: Mask | None,
         *,
         totals: bool = False,
@@ -302,13 +302,13 @@ class Searcher:
         )
         return [top]
 
-    def _score_all(self, terms: Sequence[int], parameters: SearchSettings) -> Scores:
+    def _score_all(self, terms: Sequence[int], parameters: RankingSettings) -> Scores:
         check_deadline()
         snapshot, query = self._snapshot, QueryTerms.of(terms)
         scores = ranker_of(parameters.ranker).scores(snapshot, query, parameters, self.evidence)
         return scores if snapshot.live is None else scores * snapshot.live.allowed
 
-    def _allows_klsa_engine(self, parameters: SearchSettings) -> bool:
+    def _allows_klsa_engine(self, parameters: RankingSettings) -> bool:
         """Return whether the engine computes this ranking."""
         few = self._snapshot.query_kernel.documents <= EXHAUSTIVE_LIMIT
         if few and self._partitions is None:
@@ -326,12 +326,12 @@ class Searcher:
         return klsa_params(self._snapshot, self._defaults)
 
 
-def ranks_with_klsa_engine(parameters: SearchSettings) -> bool:
+def ranks_with_klsa_engine(parameters: RankingSettings) -> bool:
     """Return whether the engine computes a ranking."""
     return ranks_by_seeds(parameters) and not (parameters.exact or parameters.boost_factors)
 
 
-def ranks_by_seeds(parameters: SearchSettings) -> bool:
+def ranks_by_seeds(parameters: RankingSettings) -> bool:
     """Return whether scores depend on seed documents, and D is a multiple of K."""
     return (
         parameters.ranker == "klsa"

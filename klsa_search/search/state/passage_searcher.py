@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.core.array_types import DocIds, Scores, values_at
-from klsa_search.core.parameters import SearchSettings
+from klsa_search.core.parameters import RankingSettings
 from klsa_search.search.engine.mask import Mask, intersection
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.engine.top_docs import TopDocs
@@ -36,7 +36,7 @@ class PassageSearcher(Searcher):
     """
 
     def __init__(
-        self, snapshot: Snapshot, defaults: SearchSettings, passages: PassageIndex
+        self, snapshot: Snapshot, defaults: RankingSettings, passages: PassageIndex
     ) -> None:
         super().__init__(snapshot, defaults)
         self._passages = passages
@@ -46,7 +46,7 @@ class PassageSearcher(Searcher):
         """Return the passages."""
         return self._passages
 
-    def uses_passages(self, parameters: SearchSettings) -> bool:
+    def uses_passages(self, parameters: RankingSettings) -> bool:
         """Return whether passages count; not for rankers that need a spectrum they do not have."""
         has_spectrum = self._passages.state.snapshot.has_spectrum
         is_available = has_spectrum or not needs_eigenvectors(parameters)
@@ -63,7 +63,7 @@ class PassageSearcher(Searcher):
         return searcher
 
     def seed_candidates(
-        self, query: ParsedQuery, parameters: SearchSettings
+        self, query: ParsedQuery, parameters: RankingSettings
     ) -> list[SeedCandidates]:
         """Return what documents and passages of a partition add to the seeds of all."""
         candidates = super().seed_candidates(query, parameters)
@@ -72,7 +72,7 @@ class PassageSearcher(Searcher):
             candidates += searcher.seed_candidates(ranking.query, ranking.parameters)
         return candidates
 
-    def scores(self, query: ParsedQuery, parameters: SearchSettings) -> Scores:
+    def scores(self, query: ParsedQuery, parameters: RankingSettings) -> Scores:
         """Return the scores of all documents: (N,) float32."""
         scores = super().scores(query, parameters)
         if not self.uses_passages(parameters):
@@ -87,7 +87,7 @@ class PassageSearcher(Searcher):
         self,
         queries: Sequence[ParsedQuery],
         k: int,
-        parameters: SearchSettings,
+        parameters: RankingSettings,
         mask: Mask | None = None,
         *,
         totals: bool = False,
@@ -117,7 +117,7 @@ class PassageSearcher(Searcher):
         return False
 
     def best_passages(
-        self, query: ParsedQuery, doc_ids: DocIds, parameters: SearchSettings
+        self, query: ParsedQuery, doc_ids: DocIds, parameters: RankingSettings
     ) -> tuple[DocIds, npt.NDArray[np.int64]]:
         """Return the row of the best passage of each document, -1 without a match, and how many of
         its passages match.
@@ -133,7 +133,7 @@ class PassageSearcher(Searcher):
         terms = self._snapshot.vocabulary.terms
         return ParsedQuery(self._passages.terms_of(query.terms, terms))
 
-    def _ranking(self, query: ParsedQuery, parameters: SearchSettings) -> _PassageRanking:
+    def _ranking(self, query: ParsedQuery, parameters: RankingSettings) -> _PassageRanking:
         """Return the ranking of passages by a query to documents."""
         if parameters is self._defaults:  # the same object saves the engine work
             parameters = self._passages.state.info.defaults
@@ -143,7 +143,7 @@ class PassageSearcher(Searcher):
         self,
         query: ParsedQuery,
         k: int,
-        parameters: SearchSettings,
+        parameters: RankingSettings,
         mask: Mask | None,
         *,
         totals: bool,
@@ -174,7 +174,7 @@ class PassageSearcher(Searcher):
             size *= 2
 
     def _with_documents_of(
-        self, best: TopDocs, documents: TopDocs, query: ParsedQuery, parameters: SearchSettings
+        self, best: TopDocs, documents: TopDocs, query: ParsedQuery, parameters: RankingSettings
     ) -> TopDocs:
         """Return documents, then those of passages that are not among them, scored."""
         missing = np.setdiff1d(self._passages.document_of[best.doc_ids], documents.doc_ids)
@@ -201,7 +201,7 @@ class _PassageRanking:
 
     passages: PassageIndex
     query: ParsedQuery
-    parameters: SearchSettings
+    parameters: RankingSettings
 
     def top(self, k: int, mask: Mask | None) -> TopDocs:
         """Return the k best passages, of those in the mask if there is one."""

@@ -16,7 +16,7 @@ from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.core.array_types import DocumentMask
 from klsa_search.core.config import QUERY_SETTINGS, Settings
 from klsa_search.core.lazy import lazy_property
-from klsa_search.core.parameters import LanguageSettings, SearchSettings
+from klsa_search.core.parameters import ParsingSettings, RankingSettings
 from klsa_search.delta.statistics import trained_statistics
 from klsa_search.kernels.query_kernel import DocumentCounts, QueryKernel, TermWeighting
 from klsa_search.search.batches import Drift
@@ -72,21 +72,21 @@ class GenerationInfo:
     restricted: bool = False
 
     @lazy_property
-    def defaults(self) -> SearchSettings:
-        """The parameters of searches that give none."""
-        return SearchSettings.of(self.settings)
+    def defaults(self) -> RankingSettings:
+        """The default settings for ranking."""
+        return RankingSettings.of(self.settings)
 
     @lazy_property
-    def reading(self) -> LanguageSettings:
-        """The same of reading queries."""
-        return LanguageSettings.of(self.settings)
+    def parsing_defaults(self) -> ParsingSettings:
+        """The default settings for parsing."""
+        return ParsingSettings.of(self.settings)
 
 
 @dataclass(frozen=True)
 class State:
     """Immutable state that a call uses to its end, even if the index is refreshed or closed.
 
-    What reads it is made at the first use, so a write costs nothing of that.
+    Searcher, parser and suggester are created at first use, so writes do not pay for them.
 
     quality     of the build
     texts       titles and IDs of all documents, read at the first use
@@ -128,7 +128,9 @@ class State:
     def parameters(self) -> Parameters:
         """What checks the parameters of searches."""
         info = self.info
-        return Parameters(index_of(info.path).name, info.defaults, info.reading, self.snapshot)
+        return Parameters(
+            index_of(info.path).name, info.defaults, info.parsing_defaults, self.snapshot
+        )
 
     @lazy_property
     def snippets(self) -> StoredSnippets:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klsa_search.core.parameters import SearchSettings
+from klsa_search.core.parameters import RankingSettings
 from klsa_search.lowrank.coverage import BEST
 from klsa_search.lowrank.expansion_matrix import largest_entries
 from klsa_search.search.engine.engine import MAX_SEEDS, KlsaEngine
@@ -47,7 +47,7 @@ parameters = st.fixed_dictionaries(
         "latent": st.sampled_from([0.0, 1e-300, 0.2]),
         "unit_length": st.booleans(),
     }
-).map(lambda chosen: SearchSettings(**chosen))
+).map(lambda chosen: RankingSettings(**chosen))
 
 queries = st.lists(st.integers(-1, 11), max_size=6) | st.sampled_from(
     [[], [-1], [0] * 40, [1] * MAX_TERMS, [1] * (MAX_TERMS + 1), [*range(12)] * 2]
@@ -178,7 +178,7 @@ def test_each_part_alone_is_what_it_is_by_its_definition(many, part, monkeypatch
     changes, tolerance = PARTS[part]
     for best, z, unit_length in product([SOME, BEST], [1, 20, 400], [True, False]):
         monkeypatch.setattr("klsa_search.search.rankers.klsa.BEST", best)
-        chosen = SearchSettings(**changes, unit_length=unit_length, z=z)
+        chosen = RankingSettings(**changes, unit_length=unit_length, z=z)
         params = klsa_params(many, chosen)
         for terms in ([0], [3, 14, 3], [40, 1, 25], [*range(9)], [*range(20, 37)]):
             exact = exact_scores(many, terms, chosen)
@@ -190,7 +190,7 @@ def test_each_part_alone_is_what_it_is_by_its_definition(many, part, monkeypatch
 @pytest.mark.parametrize("coverage", [0.1, 0.3])
 def test_documents_beyond_the_best_are_covered_by_what_is_near_them_alone(many, coverage):
     """Most of the 1,652 that hold the term are not among the best: what they hold is nothing."""
-    chosen = SearchSettings(**ALONE, sharpness=1.0, coverage=coverage, latent=0.0)
+    chosen = RankingSettings(**ALONE, sharpness=1.0, coverage=coverage, latent=0.0)
     params = klsa_params(many, chosen)
     row = many.query_kernel.query_row(np.array([3]), np.ones(1, np.float32))
     exact = exact_scores(many, [3], chosen)
@@ -202,7 +202,7 @@ def test_documents_beyond_the_best_are_covered_by_what_is_near_them_alone(many, 
 def test_a_latent_part_that_no_seed_has_counts_as_it_is():
     """The one seed lies opposite to the query: what others have is a cosine, not its steps."""
     snapshot = cut_world(random_documents(31, 12, 0), neighbours=1, dimensions=1)
-    chosen = SearchSettings(alpha=0.001, z=1, coverage=0.0, latent=0.2)
+    chosen = RankingSettings(alpha=0.001, z=1, coverage=0.0, latent=0.2)
     latent = snapshot.latent.cosines(np.zeros(1, np.int64), np.ones(1, np.float32))
     positions, scores, *_ = top_of(snapshot.klsa_engine, [0], 31, klsa_params(snapshot, chosen))
     assert latent[positions[0]] <= 0 < latent.max()
@@ -233,13 +233,13 @@ def test_a_mask_of_few_documents_leaves_what_the_whole_ranking_says_of_them(opti
 def test_within_a_large_mask_the_ranking_is_that_of_the_whole(monkeypatch, many):
     """Scores to the bit where all parts are computed; hardly a document is missed."""
     rng = np.random.default_rng(0)
-    params = klsa_params(many, SearchSettings())
+    params = klsa_params(many, RankingSettings())
     allowed = rng.random(len(many)) < 0.5
     everything = Mask(np.ones(len(many), np.bool_))
     few_by_row = []
     for _ in range(15):
         terms = rng.integers(0, 60, 3).tolist()
-        exact = exact_scores(many, terms, SearchSettings()) * allowed
+        exact = exact_scores(many, terms, RankingSettings()) * allowed
         monkeypatch.setattr("klsa_search.search.engine.engine.FEW", 0)
         found = top_of(many.klsa_engine, terms, 10, params, Mask(allowed))
         assert same(
@@ -260,7 +260,7 @@ def test_seeds_beyond_what_16_bits_can_add_up_are_left_to_the_exact_way():
     size = 2063
     snapshot = cut_world(["a b"] * size + ["c d"] * size, neighbours=1, dimensions=1)
     for z, taken in ((MAX_SEEDS, True), (MAX_SEEDS + 1, False), (size, False)):
-        chosen = SearchSettings(
+        chosen = RankingSettings(
             alpha=1.0, z=z, sharpness=1.0, coverage=0.0, latent=0.0, unit_length=False
         )
         params = klsa_params(snapshot, chosen)
@@ -275,7 +275,7 @@ def test_seeds_beyond_what_16_bits_can_add_up_are_left_to_the_exact_way():
 def test_threads_answer_as_one_does(many):
     rng = np.random.default_rng(0)
     params_list = [
-        klsa_params(many, SearchSettings(z=z, alpha=a)) for z in (1, 20, 70) for a in (0.3, 0.8)
+        klsa_params(many, RankingSettings(z=z, alpha=a)) for z in (1, 20, 70) for a in (0.3, 0.8)
     ]
     calls = [
         (rng.integers(-1, 60, 4).tolist(), int(rng.choice([1, 10, 500])), params_list[number % 6])
@@ -297,7 +297,7 @@ def test_arrays_of_other_types_are_read_for_what_they_hold(many):
 
     documents = random_documents(200, 30, seed=1)
     plain, changed = cut_world(documents), cut_world(documents, around=other)
-    chosen = SearchSettings()
+    chosen = RankingSettings()
     for terms in ([0], [3, 14], [*range(9)]):
         answer = top_of(changed.klsa_engine, terms, 20, klsa_params(changed, chosen))
         assert same(answer, top_of(plain.klsa_engine, terms, 20, klsa_params(plain, chosen)))
@@ -308,7 +308,7 @@ def test_equal_scores_go_by_position_wherever_the_answer_is_cut(many):
     """Documents alike, each thrice: what stands in the answer, and in which order."""
     texts = random_documents(40, 30, seed=2)
     snapshot = cut_world([text for text in texts for _ in range(3)], neighbours=1)
-    chosen = SearchSettings(coverage=0.0)
+    chosen = RankingSettings(coverage=0.0)
     exact = exact_scores(snapshot, [1, 4], chosen)
     for k in (1, 2, 3, 4, 5, 17, 60):
         positions, scores, *_ = top_of(

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klsa_search import _native
-from klsa_search.core.parameters import SearchSettings
+from klsa_search.core.parameters import RankingSettings
 from klsa_search.search.engine import engine as engines
 from klsa_search.search.engine.engine import Exact
 from klsa_search.search.engine.mask import Mask
@@ -42,7 +42,7 @@ def answers(world):
     @cache
     def of(way, small):
         oracle = Oracle(replace(world, small=small))
-        params = klsa_params(world, SearchSettings.checked(WAYS[way]))
+        params = klsa_params(world, RankingSettings.checked(WAYS[way]))
         randomness = np.random.default_rng(7)
         answered = []
         for k, length in product((1, 300, 900), (1, 3, 20, 300)):
@@ -76,7 +76,7 @@ def test_pruning_changes_no_bit_in_a_large_collection():
     engine, oracle, randomness = world.klsa_engine, Oracle(world), np.random.default_rng(13)
     some = Mask(randomness.random(len(world)) < 0.1)
     for way, k in product(WAYS, (10, 300)):
-        params = klsa_params(world, SearchSettings.checked(way))
+        params = klsa_params(world, RankingSettings.checked(way))
         for length in (1, 2, 5, 30):
             terms = randomness.integers(0, len(world.vocabulary), length).tolist()
             for mask in (None, some):
@@ -90,7 +90,7 @@ def test_pruning_changes_no_bit_in_a_large_collection():
 def test_sums_over_a_long_document_do_not_overflow():
     long = " ".join(f"long{number}" for number in range(600))
     world = cut_world([long, *random_documents(120, 60, seed=5)])
-    params = klsa_params(world, SearchSettings.checked({}))
+    params = klsa_params(world, RankingSettings.checked({}))
     terms = [world.vocabulary.numbers["long7"]]
     (found,) = world.klsa_engine.top([terms], 5, params)
     expected = Oracle(world).top(terms, 5, params, None)
@@ -102,7 +102,7 @@ def test_sums_over_a_long_document_do_not_overflow():
 @pytest.mark.parametrize("way", WAYS, ids=str)
 def test_details_add_up_to_scores(world, way, small):
     engine = replace(world, small=small).klsa_engine
-    params = klsa_params(world, SearchSettings.checked(way))
+    params = klsa_params(world, RankingSettings.checked(way))
     randomness = np.random.default_rng(3)
     for terms in ([0], [3, -1, 14, 3], [*range(20)], randomness.integers(0, 60, 100).tolist()):
         for k in (1, 300):
@@ -123,7 +123,7 @@ def test_details_add_up_to_scores(world, way, small):
 
 
 def test_details_of_documents_that_a_query_does_not_find(world):
-    engine, params = world.klsa_engine, klsa_params(world, SearchSettings())
+    engine, params = world.klsa_engine, klsa_params(world, RankingSettings())
     every = np.arange(len(world))
     details = engine.explain([5, 8], every, np.full(len(world), Exact.ALL, np.uint8), params)
     assert (details.exact == Exact.ALL).all()
@@ -146,7 +146,7 @@ def test_details_of_documents_that_a_query_does_not_find(world):
 def test_any_query_to_any_collection(size, bits, terms, k, way, seed):
     snapshot = cut_world(random_documents(size, 12, seed), block_bits=bits)
     terms = [term if term < len(snapshot.vocabulary) else -1 for term in terms]
-    params, k = klsa_params(snapshot, SearchSettings.checked(way)), min(k, size)
+    params, k = klsa_params(snapshot, RankingSettings.checked(way)), min(k, size)
     (found,) = snapshot.klsa_engine.top([terms], k, params, totals=True)
     expected = Oracle(snapshot).top(terms, k, params)
     assert found.doc_ids.tolist() == expected.doc_ids.tolist()
@@ -155,7 +155,7 @@ def test_any_query_to_any_collection(size, bits, terms, k, way, seed):
 
 
 def test_unknown_terms_find_nothing(world):
-    (found,) = world.klsa_engine.top([[-1]], 3, klsa_params(world, SearchSettings()))
+    (found,) = world.klsa_engine.top([[-1]], 3, klsa_params(world, RankingSettings()))
     assert len(found.doc_ids) == len(found.scores) == 0
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from klsa_search.core.parameters import SearchSettings
+from klsa_search.core.parameters import RankingSettings
 from klsa_search.kernels.bm25 import average_length, quantised_length
 from klsa_search.kernels.postings import DEPTHS, Segment, Segments
 from klsa_search.kernels.query_kernel import DocumentCounts, QueryKernel
@@ -72,7 +72,7 @@ def test_bm25_over_segments(world, cuts, queries, k):
 @given(cuts=cuts, terms=asked, k=st.sampled_from([1, 10, 300, 700]), small=st.booleans())
 def test_the_default_over_segments(world, cuts, terms, k, small):
     segments = cut_into(world.query_kernel.postings, COUNTS, cuts, block_bits=7)
-    params = klsa_params(world, SearchSettings())
+    params = klsa_params(world, RankingSettings())
     given = len(world.eigenvalues), world.neighbour_count
     whole = KlsaEngine(world.query_kernel, world.sparse_expansion, *given, small=small)
     engine = KlsaEngine(
@@ -145,7 +145,7 @@ def test_the_oracle_gives_the_same_bits(world, cuts, gone, terms, k, small, late
         live=all_but(gone),
         reverse=reverse,
     )
-    params = klsa_params(world, SearchSettings())
+    params = klsa_params(world, RankingSettings())
     (compiled,) = snapshot.klsa_engine.top([terms], k, params, totals=True)
     plain = Oracle(snapshot).top(terms, k, params)
     assert compiled.doc_ids.tolist() == plain.doc_ids.tolist()
@@ -165,7 +165,7 @@ def test_a_later_document_is_brought_up_by_an_earlier_one():
     world = cut_world(["a b x y", "a", "x y", "e f", "g h", "i j"])
     built = world.sparse_expansion.built
     cut = SegmentedExpansion([replace(built, rows=np.zeros_like(built.rows))])
-    params = klsa_params(world, SearchSettings())
+    params = klsa_params(world, RankingSettings())
     reverse = reverse_of(6, [[0, 2]], [0.9])
     given = len(world.eigenvalues), world.neighbour_count
     terms = [world.vocabulary.numbers["b"]]

@@ -8,7 +8,7 @@ from klsa_search import build
 from klsa_search.analysis import Analyzer
 from klsa_search.collection.model import Document
 from klsa_search.core.config import AnalysisSettings
-from klsa_search.core.parameters import LanguageSettings
+from klsa_search.core.parameters import ParsingSettings
 from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.open_snapshot import open_snapshot
 from klsa_search.search.query import parser as parser_module
@@ -88,7 +88,7 @@ def parser(snapshot, request):
 @example(text="airfoil re-entry wing 10mm", alone=False, spelling="auto", operators=None)
 def test_forms_met_before_change_no_query(parser, text, alone, spelling, operators):
     """Evidence of partitions may differ from call to call, so nothing of it is cached."""
-    settings = LanguageSettings(spelling=spelling, operators=operators)
+    settings = ParsingSettings(spelling=spelling, operators=operators)
     for _ in range(2):
         by_forms = parser.parse(text, settings, typed=alone)
         parsed = parser.parse(text, settings, typed=alone, evidence=Evidence())
