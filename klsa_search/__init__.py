@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from klsa_search.search.pages.facets import Facet as Facet
     from klsa_search.search.pages.results import Highlight as Highlight
     from klsa_search.search.pages.results import Hit as Hit
-    from klsa_search.search.pages.results import Reranked as Reranked
+    from klsa_search.search.pages.results import RerankScore as RerankScore
     from klsa_search.search.pages.results import SearchResults as SearchResults
     from klsa_search.search.query.interpretation import QueryInterpretation as QueryInterpretation
     from klsa_search.search.query.query import Query as Query
@@ -68,7 +68,7 @@ else:
         "search.pages.excerpts": "Excerpt",
         "search.pages.facets": "Facet",
         "search.query.query": "Query SearchOptions",
-        "search.pages.results": "Highlight Hit Reranked SearchResults",
+        "search.pages.results": "Highlight Hit RerankScore SearchResults",
         "search.query.interpretation": "QueryInterpretation",
         "storage.columns.columns": "Field",
     }

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from klsa_search.collection.model import Collection
     from klsa_search.core.parameters import RankerName
     from klsa_search.evaluation.comparison import AtQuery, Comparison, Contrast
-    from klsa_search.evaluation.measures import Measured
+    from klsa_search.evaluation.measures import RunMeasures
     from klsa_search.search.index import Index
 
 
@@ -162,7 +162,7 @@ def compare(
         _check_patterns(runs)
     make_folders(json_file, plot)
     # Runs first: their errors show before any index is built.
-    judged: dict[str, dict[str, Measured]] = {}
+    judged: dict[str, dict[str, RunMeasures]] = {}
     for target, collection in collections.items():
         files = {name: Path(file.replace(_TARGET, collection.name)) for name, file in runs.items()}
         judged[target] = judge_runs(collection, files, measures=(measure,))
@@ -232,7 +232,7 @@ def _check_patterns(runs: Mapping[str, str]) -> None:
             )
 
 
-def _warn_of_gaps(collection: Collection, judged: Mapping[str, Measured]) -> None:
+def _warn_of_gaps(collection: Collection, judged: Mapping[str, RunMeasures]) -> None:
     echo_notes(
         f"{name} has results for {measured.answered} of the {len(measured.queries)} judged "
         f"queries of {collection.name}; the others count 0"

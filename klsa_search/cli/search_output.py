@@ -10,11 +10,11 @@ from klsa_search.cli.output import Cell, Marked, echo, numbers, wrapped, write_t
 
 if TYPE_CHECKING:
     from klsa_search.search.explain.explanation import Explanation
-    from klsa_search.search.pages.results import Hit, Reranked, SearchResults
+    from klsa_search.search.pages.results import Hit, RerankScore, SearchResults
     from klsa_search.search.query.interpretation import Relaxed
 
 
-def write_explanation(explanation: Explanation, rerank: Reranked | None = None) -> None:
+def write_explanation(explanation: Explanation, rerank: RerankScore | None = None) -> None:
     """Write the parts of a score, which sum to it, each with its largest contributions.
 
     rerank  rank and score by a reranker, which are not part of the score
@@ -38,7 +38,7 @@ def write_explanation(explanation: Explanation, rerank: Reranked | None = None) 
             f"{seed.id} {_number(seed.value)}{_named('', [one.term for one in seed.shared])}"
             for seed in explanation.expansion.seeds
         ]
-        rest = [f"others {_number(explanation.expansion.others)}"] if seeds else []
+        rest = [f"others {_number(explanation.expansion.remainder)}"] if seeds else []
         rows.append(("expansion", _number(explanation.expansion.value), ", ".join(seeds + rest)))
     if explanation.undivided is not None:
         rows.append(

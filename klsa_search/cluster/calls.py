@@ -102,8 +102,8 @@ class CallFailed(Exception):
     """A failed call of a replica, with the reason."""
 
 
-class Answers(NamedTuple):
-    """Answers by partition, and reasons by failed partition."""
+class Responses(NamedTuple):
+    """Results by partition, and reasons by failed partition."""
 
     values: dict[int, Any]
     failed: dict[int, str]
@@ -116,7 +116,7 @@ def call_all(
     first: int = 0,
     alone: bool = False,
     timeout: float | None = None,
-) -> Answers:
+) -> Responses:
     """Call each partition; None skips it.
 
     first    replica to call first, so that the load is spread
@@ -167,4 +167,4 @@ def call_all(
                     call(partition)
                 elif partition not in under_way.values():
                     failed[partition] = str(failure)
-    return Answers(answers, failed)
+    return Responses(answers, failed)

@@ -76,7 +76,7 @@ def followed_builds(
     return [FollowedBuild(absolute(repository), every, build, terms) for build in builds]
 
 
-class Published(NamedTuple):
+class PublishedStatistics(NamedTuple):
     """Statistics of a partition after a write."""
 
     position: LogPosition
@@ -114,19 +114,19 @@ class HostedSearch(NamedTuple):
     request: PartRequest
 
 
-class Refused(NamedTuple):
+class FailedRequest(NamedTuple):
     """An error of the request, which is raised again in the calling process."""
 
     error: KlsaError | IndexError
 
 
-class Unprepared(NamedTuple):
+class VersionNotPrepared(NamedTuple):
     """The answer of a host that does not have a version: it was started since, or it is old."""
 
     version: str
 
 
-class _UnpreparedError(Exception):
+class _NotPreparedError(Exception):
     """A version is not prepared."""
 
 
@@ -172,13 +172,13 @@ class PartitionHost:
         return pickle.dumps(self.answer(*pickle.loads(call)), pickle.HIGHEST_PROTOCOL)  # noqa: S301 - of the cluster, whose processes trust each other
 
     def answer(self, method: str, *arguments: Any) -> Any:
-        """Return the result of a method; `Refused` or `Unprepared` for its errors."""
+        """Return the result of a method; `FailedRequest` or `VersionNotPrepared` for its errors."""
         try:
             return getattr(self, method)(*arguments)
-        except _UnpreparedError as error:
-            return Unprepared(str(error))
+        except _NotPreparedError as error:
+            return VersionNotPrepared(str(error))
         except (KlsaError, IndexError) as error:  # no document of a doc id
-            return Refused(error)
+            return FailedRequest(error)
 
     def refresh(self) -> LogPosition:
         """Read the log; return the last write."""
@@ -187,12 +187,14 @@ class PartitionHost:
             self._partition.refresh()
             return self._partition.state.info.last
 
-    def publish(self) -> Published:
+    def publish(self) -> PublishedStatistics:
         """Return the statistics after the last write: see `LocalPart.statistics`."""
         with self._preparing:
             self._follow()
             self._partition.refresh()
-            return Published(self._partition.state.info.last, self._partition.part.statistics())
+            return PublishedStatistics(
+                self._partition.state.info.last, self._partition.part.statistics()
+            )
 
     def visible(self, version: str, filter_: FilterLike) -> PartitionStatistics:
         """Return the statistics of the documents of a version that match a filter."""
@@ -225,7 +227,7 @@ class PartitionHost:
                 _keep(self._views, preparation.version, part, MAX_VERSIONS)
             return True
 
-    def together(self, *calls: tuple[Any, ...] | None) -> list[Any]:
+    def call_many(self, *calls: tuple[Any, ...] | None) -> list[Any]:
         """Return the results of calls of methods; None for no call."""
         return [None if call is None else getattr(self, call[0])(*call[1:]) for call in calls]
 
@@ -313,7 +315,7 @@ class PartitionHost:
         with self._lock:
             view = self._views.get(version) or self._restricted.get(version)
         if view is None:
-            raise _UnpreparedError(version)
+            raise _NotPreparedError(version)
         return view
 
     def _restricted_part(self, version: str, filter_: FilterLike) -> LocalPart:

@@ -11,21 +11,21 @@ from types import coroutine
 from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, Protocol, TypeVar, cast
 from uuid import uuid4
 
-from klsa_search.cluster.calls import Answers, Call, Replicas, call_all, current_tally, missing
+from klsa_search.cluster.calls import Call, Replicas, Responses, call_all, current_tally, missing
 from klsa_search.cluster.host import (
+    FailedRequest,
     HostedSearch,
     PartitionHost,
     Preparation,
-    Published,
-    Refused,
-    Unprepared,
+    PublishedStatistics,
+    VersionNotPrepared,
 )
 from klsa_search.core.build_settings import FieldType
 from klsa_search.core.lazy import lazy_property
 from klsa_search.errors import IndexNotFound, StoreError
 from klsa_search.search.batches import WriteResult
 from klsa_search.search.engine.collection_statistics import CollectionStatistics
-from klsa_search.search.engine.evidence import Answers as QuestionAnswers
+from klsa_search.search.engine.evidence import Answers
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.filters.masks import FilterLike, key_of
 from klsa_search.search.index import Index
@@ -107,7 +107,7 @@ class RemotePartitions:
 
     def __init__(self, replicas: Replicas) -> None:
         self._replicas = replicas
-        self._published: dict[int, Published] = {}
+        self._published: dict[int, PublishedStatistics] = {}
         self._positions: Mapping[int, LogPosition] = {}  # that were seen last
         self._unpublished: set[int] = set()  # written since they published
 
@@ -201,10 +201,12 @@ class RemotePartitions:
             prepared |= {number for number, is_made in answers.values.items() if is_made}
         return prepared
 
-    def read(self, version: Version, calls: Sequence[Call | None], first: int) -> Answers:
+    def read(self, version: Version, calls: Sequence[Call | None], first: int) -> Responses:
         """Return the answers to calls in a version; a host that was restarted is prepared again."""
         answers = self._call(calls, first)
-        stale = {n for n, answer in answers.values.items() if isinstance(answer, Unprepared)}
+        stale = {
+            n for n, answer in answers.values.items() if isinstance(answer, VersionNotPrepared)
+        }
         if not stale:
             return answers
         prepared = self.prepare(version, stale)
@@ -215,10 +217,10 @@ class RemotePartitions:
         } | repeated.values
         failed = answers.failed | repeated.failed
         for number in stale:
-            if isinstance(answered.get(number, Unprepared("")), Unprepared):
+            if isinstance(answered.get(number, VersionNotPrepared("")), VersionNotPrepared):
                 answered.pop(number, None)
                 failed.setdefault(number, _CHANGED)
-        return Answers(answered, failed)
+        return Responses(answered, failed)
 
     def write(
         self,
@@ -228,23 +230,25 @@ class RemotePartitions:
         **kwargs: P.kwargs,
     ) -> T:
         """Return the result of a method of the writer of a partition."""
-        calls = self.only(number, ("write", function, args, kwargs))
-        result: T = self.one(self._call(calls, WRITER, alone=True), number)
+        calls = self.calls_to(number, ("write", function, args, kwargs))
+        result: T = self.answer_of(self._call(calls, WRITER, alone=True), number)
         if isinstance(result, WriteResult):
             self._unpublished.add(number)
         return result
 
-    def only(self, partition: int, call: Call) -> list[Call | None]:
+    def calls_to(self, partition: int, call: Call) -> list[Call | None]:
         """Return calls of all partitions, of which one is called."""
         return [call if number == partition else None for number in range(self.count)]
 
-    def one(self, answers: Answers, partition: int) -> Any:
+    def answer_of(self, answers: Responses, partition: int) -> Any:
         """Return the answer of a partition; PartitionMissing if there is none."""
         if partition in answers.failed:
             raise missing(answers.failed, self.count)
         return answers.values[partition]
 
-    def _call(self, calls: Sequence[Call | None], replica: int, *, alone: bool = False) -> Answers:
+    def _call(
+        self, calls: Sequence[Call | None], replica: int, *, alone: bool = False
+    ) -> Responses:
         """Return the answers of partitions; raise the error of the first that refuses.
 
         alone  call no other replica, and wait as long as a write may take
@@ -253,13 +257,15 @@ class RemotePartitions:
         first = replica % self._replicas.replicas
         answers = call_all(self._replicas, calls, first=first, alone=alone, timeout=timeout)
         for answer in answers.values.values():
-            if isinstance(answer, Refused):
+            if isinstance(answer, FailedRequest):
                 raise answer.error
         return answers
 
 
 @coroutine
-def _answers(calls: Sequence[Call | None]) -> Generator[Sequence[Call | None], Answers, Answers]:
+def _answers(
+    calls: Sequence[Call | None],
+) -> Generator[Sequence[Call | None], Responses, Responses]:
     return (yield calls)
 
 
@@ -277,7 +283,7 @@ class RemoteSearches(PartSearches):
         self._name = uuid4().hex
         self._begun = 0
         self._hosted: dict[int, HostedSearch] = {}  # by number of the partition
-        self._rankings: Sequence[tuple[Seeds, QuestionAnswers]] = ()  # of `collect`
+        self._rankings: Sequence[tuple[Seeds, Answers]] = ()  # of `collect`
         self._failed: dict[int, str] = {}
 
     @property
@@ -302,9 +308,7 @@ class RemoteSearches(PartSearches):
             {n: () for n, request in enumerate(requests) if request is not None},
         )
 
-    async def collect(
-        self, shared: Sequence[Seeds], answers: QuestionAnswers
-    ) -> Sequence[PartPage | None]:
+    async def collect(self, shared: Sequence[Seeds], answers: Answers) -> Sequence[PartPage | None]:
         """Return the first documents of each partition."""
         self._rankings = [(seeds, answers) for seeds in shared]
         return await self._round(PartitionHost.collect, dict(enumerate(self._rankings)))
@@ -317,7 +321,7 @@ class RemoteSearches(PartSearches):
         )
 
     async def explain(
-        self, number: int, id_: str, shared: Seeds, answers: QuestionAnswers
+        self, number: int, id_: str, shared: Seeds, answers: Answers
     ) -> Explanation | None:
         """Return the explanation of the score of a document of a partition."""
         explained = await self._round(PartitionHost.explain, {number: (id_, shared, answers)})
@@ -377,9 +381,9 @@ class RemotePart:
         """Return the result of a function of a module for the state."""
         call = "read", self._version.name, function, args, kwargs
         answers = self._partitions.read(
-            self._version, self._partitions.only(self._number, call), next(_turn)
+            self._version, self._partitions.calls_to(self._number, call), next(_turn)
         )
-        result: T = self._partitions.one(answers, self._number)
+        result: T = self._partitions.answer_of(answers, self._number)
         return result
 
 
@@ -404,15 +408,15 @@ class RemoteParts(PartSet):
         """Run searches together, and return their results; a round of all is one of calls."""
         first = next(_turn)
 
-        def answer(rounds: Sequence[Sequence[Call | None]]) -> list[Answers]:
+        def answer(rounds: Sequence[Sequence[Call | None]]) -> list[Responses]:
             if len(rounds) == 1:
                 return [self.partitions.read(self.version, rounds[0], first)]
-            together: list[Call | None] = []
+            joint: list[Call | None] = []
             for calls in zip(*rounds, strict=True):
-                together.append(("together", *calls) if any(calls) else None)
-            answers = self.partitions.read(self.version, together, first)
+                joint.append(("call_many", *calls) if any(calls) else None)
+            answers = self.partitions.read(self.version, joint, first)
             return [
-                Answers(
+                Responses(
                     {n: values[at] for n, values in answers.values.items()},
                     {n: why for n, why in answers.failed.items() if calls[n] is not None},
                 )

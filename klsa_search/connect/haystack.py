@@ -73,9 +73,9 @@ def _comparison(condition: Mapping[str, Any], fields: Fields, reserved: Collecti
         raise FilterError(f"field {full_name!r} is not filterable; use other fields of meta")
     if name not in fields:
         for part in (name, name.partition(".")[0]):
-            if part in fields.others:
+            if part in fields.unfilterable:
                 raise FilterError(
-                    f"field {full_name!r} is not filterable ({fields.others[part]}); "
+                    f"field {full_name!r} is not filterable ({fields.unfilterable[part]}); "
                     "declare it with `fields` when the store is created"
                 )
     return _OPERATORS[operator](name, fields.get(name), value)

@@ -24,7 +24,7 @@ from klsa_search.estimators.base import (
     inner_products,
 )
 from klsa_search.kernels.document_kernel import DocumentKernel
-from klsa_search.lowrank.eigensolver import Spectrum, decompose, decompose_gram
+from klsa_search.lowrank.eigensolver import Decomposition, decompose, decompose_gram
 from klsa_search.lowrank.expansion_matrix import SPECTRAL_FUNCTIONS, SpectralFunction
 
 EXACT: Final = 4000
@@ -50,7 +50,7 @@ class SpectralKernel(Kernel):
     n_components: int | None
 
     @abstractmethod
-    def _function(self, relative: Eigenvalues, spectrum: Spectrum, y: Any) -> SpectralFunction:
+    def _function(self, relative: Eigenvalues, spectrum: Decomposition, y: Any) -> SpectralFunction:
         """Return f, for eigenvalues divided by the first."""
 
     def _learn(self, points: Points, y: Any) -> None:
@@ -78,7 +78,7 @@ class SpectralKernel(Kernel):
             self.dual_components_ = dual
             self.points_ = points
 
-    def _spectrum(self, points: Points, wanted: int) -> Spectrum:
+    def _spectrum(self, points: Points, wanted: int) -> Decomposition:
         if not self._linear or wanted >= points.shape[0]:
             return decompose_gram(self._compare(points, points), wanted)
         kernel = DocumentKernel.of(sparse.csr_array(points))
@@ -130,7 +130,7 @@ class AlignedKernel(SpectralKernel):
     def _growth(relative: Eigenvalues, values: Eigenvalues) -> Eigenvalues:
         """Return d log f / dγ; `values` are f(λ)."""
 
-    def _function(self, relative: Eigenvalues, spectrum: Spectrum, y: Any) -> SpectralFunction:
+    def _function(self, relative: Eigenvalues, spectrum: Decomposition, y: Any) -> SpectralFunction:
         made = SPECTRAL_FUNCTIONS[self.spectral]
         if isinstance(self.gamma, str) and self.gamma == "alignment":
             self.alignment_curve_: AlignmentCurve | None = self._aligned(relative, spectrum, y)
@@ -142,7 +142,7 @@ class AlignedKernel(SpectralKernel):
             )
         return made(self.gamma_)
 
-    def _aligned(self, relative: Eigenvalues, spectrum: Spectrum, y: Any) -> AlignmentCurve:
+    def _aligned(self, relative: Eigenvalues, spectrum: Decomposition, y: Any) -> AlignmentCurve:
         if y is None:
             raise ArgumentError(
                 "y is None, but gamma = 'alignment' needs labels; give y to fit, "
@@ -264,7 +264,7 @@ class LatentSemanticKernel(SpectralKernel):
         self.n_components = n_components
         self.base = base
 
-    def _function(self, relative: Eigenvalues, spectrum: Spectrum, y: Any) -> SpectralFunction:
+    def _function(self, relative: Eigenvalues, spectrum: Decomposition, y: Any) -> SpectralFunction:
         return SPECTRAL_FUNCTIONS["truncation"](0.0)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.errors import SettingsError
-from klsa_search.evaluation.measures import Measured
+from klsa_search.evaluation.measures import RunMeasures
 
 Differences = npt.NDArray[np.float64]
 """(n,) value of a system minus that of the baseline, by query."""
@@ -182,7 +182,7 @@ class Contrast:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Compared:
+class SystemResult:
     """Result of one system; `contrast` is None for the baseline.
 
     mean      mean value over the judged queries
@@ -205,7 +205,7 @@ class Comparison:
     target: str
     measure: str
     baseline: str
-    systems: Mapping[str, Compared]
+    systems: Mapping[str, SystemResult]
 
     def differences(self, system: str) -> Differences:
         """Return the values of a system minus those of the baseline, (n,), in query order."""
@@ -217,7 +217,7 @@ class Comparison:
 
 
 def compare(
-    measured: Mapping[str, Measured],
+    measured: Mapping[str, RunMeasures],
     *,
     target: str,
     measure: str = "map",
@@ -243,7 +243,7 @@ def compare(
         name: _contrast(base, values[name], by_flips[name], by_t[name]) for name in differences
     }
     systems = {
-        name: Compared(
+        name: SystemResult(
             mean=float(_array(values[name]).mean()),
             interval=confidence_interval(_array(values[name]), within=(0.0, 1.0)),
             answered=measured[name].answered,
@@ -295,7 +295,7 @@ def _corrected(p_values: Mapping[str, float]) -> dict[str, Significance]:
     }
 
 
-def _values(measured: Measured, measure: str) -> dict[str, float]:
+def _values(measured: RunMeasures, measure: str) -> dict[str, float]:
     return {query: values[measure] for query, values in measured.queries.items()}
 
 

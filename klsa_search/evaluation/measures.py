@@ -176,7 +176,7 @@ MEASURES = ("map", "ndcg@10", "p@10", "recall@1000")
 
 
 @dataclass(frozen=True)
-class Measured:
+class RunMeasures:
     """Measures of a run, by judged query.
 
     queries   values by measure of each judged query, in the order of the judgements
@@ -242,7 +242,7 @@ class Judge:
         """Return the judged ones of some queries, in order."""
         return [query for query in queries if query.id in self._evaluators]
 
-    def measure(self, run: Iterable[Ranking]) -> Measured:
+    def measure(self, run: Iterable[Ranking]) -> RunMeasures:
         """Return the measures of a run; missing queries count 0, unjudged ones are ignored.
 
         The run is read once; memory: one ranking.
@@ -250,7 +250,7 @@ class Judge:
         judged = (ranking for ranking in run if ranking.query_id in self._evaluators)
         scores = {r.query_id: self.score(r) for r in judged if r.document_ids}
         zeros = dict.fromkeys(self.measures, 0.0)
-        return Measured(
+        return RunMeasures(
             queries={query: scores.get(query, zeros) for query in self.query_ids},
             answered=len(scores),
         )

@@ -223,7 +223,7 @@ _DOCUMENTS: Final = ("documents.npy", "documents_starts.npy")
 """Files of an index that depend on its documents alone."""
 
 
-class Replayed(NamedTuple):
+class ReplayResult(NamedTuple):
     """Result of a replay that is identical to the recorded run.
 
     files     files of the index with other bytes than recorded
@@ -242,7 +242,7 @@ def replay(
     *,
     run: Path | None = None,
     out: Path | None = None,
-) -> Replayed:
+) -> ReplayResult:
     """Repeat a recorded run, and compare it byte for byte.
 
     queries  file of the recorded queries
@@ -276,7 +276,7 @@ def replay(
                 else "all else is as recorded"
             )
             raise ReplayFailed(f"the run differs: {_first_line(run, path)} ({cause})")
-    return Replayed(entry, files, versions)
+    return ReplayResult(entry, files, versions)
 
 
 def build_as_recorded(

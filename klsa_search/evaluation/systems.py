@@ -13,7 +13,14 @@ from klsa_search.core.plugins import plugin_names
 from klsa_search.core.progress import Progress
 from klsa_search.errors import CollectionError
 from klsa_search.evaluation.comparison import Comparison, compare
-from klsa_search.evaluation.measures import MEASURES, Judge, Measured, rank_best, read_run, recorded
+from klsa_search.evaluation.measures import (
+    MEASURES,
+    Judge,
+    RunMeasures,
+    rank_best,
+    read_run,
+    recorded,
+)
 from klsa_search.search.index import Index
 from klsa_search.search.rankers import RANKERS, ranker_of
 
@@ -63,7 +70,7 @@ def judge_systems(
     run_dir: Path | None = None,
     progress: Progress | None = None,
     note: Callable[[str], object] | None = None,
-) -> dict[str, Measured]:
+) -> dict[str, RunMeasures]:
     """Return measures of systems, by name, on the judged queries of a collection.
 
     index_of  function that returns an index of the collection, for a preset and the ranker with
@@ -97,7 +104,7 @@ def judge_systems(
 
 def judge_runs(
     collection: Collection, files: Mapping[str, Path], *, measures: Sequence[str] = MEASURES
-) -> dict[str, Measured]:
+) -> dict[str, RunMeasures]:
     """Return measures of run files, by name of the system, on the judged queries of a collection.
 
     A judged query that is missing from a run counts 0. Raise CollectionError for invalid run files,
@@ -189,7 +196,7 @@ def compare_rankers(
     queries: Sequence[Topic],
     judgements: Sequence[Judgement],
     rankers: Sequence[str],
-) -> tuple[Mapping[str, Measured], Comparison]:
+) -> tuple[Mapping[str, RunMeasures], Comparison]:
     """Return measures of rankers of an index, and a comparison of their MAP with that of the first.
 
     Each ranker returns the best 1,000 documents for each judged query. Raise MissingExtra without
@@ -197,7 +204,7 @@ def compare_rankers(
     """
     judge = Judge(judgements)
     judged = judge.judged(queries)
-    measured: dict[str, Measured] = {
+    measured: dict[str, RunMeasures] = {
         ranker: judge.measure(rank_best(index, judged, ranker=ranker)) for ranker in rankers
     }
     return measured, compare(measured, target=index.name, measure="map", baseline=rankers[0])

@@ -5,7 +5,7 @@ from klsa_search.indexing.checks import other_source
 from klsa_search.indexing.compaction import compact
 from klsa_search.indexing.estimate import Size
 from klsa_search.indexing.rewrite import (
-    Embedded,
+    EmbedResult,
     Repair,
     build_like,
     embed,
@@ -18,7 +18,7 @@ from klsa_search.indexing.verify import verify_deep
 
 __all__ = [
     "BuildOptions",
-    "Embedded",
+    "EmbedResult",
     "Plan",
     "Repair",
     "Size",

@@ -191,7 +191,7 @@ def _write_fields(folder: Path, state: State, live: DocumentMask) -> FieldsEntry
             missing = int(np.count_nonzero(live & ~field.present()))
             arrays = ColumnArrays(values, starts, field.texts)
             columns[name] = files.write(field.type, arrays, missing, field.type_mismatches)
-    unindexed = dict(state.fields.others)
+    unindexed = dict(state.fields.unfilterable)
     return FieldsEntry(columns=columns, others=unindexed, more=state.info.manifest.fields.more)
 
 

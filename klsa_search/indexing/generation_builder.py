@@ -39,7 +39,7 @@ from klsa_search.indexing.estimate import Size, divides
 from klsa_search.indexing.reading import Contents, ReadDocuments, StoredCollection, read
 from klsa_search.indexing.weighing import weigh
 from klsa_search.kernels.counts import TermCounts
-from klsa_search.lowrank.eigensolver import Spectrum
+from klsa_search.lowrank.eigensolver import Decomposition
 from klsa_search.search.index import Index
 from klsa_search.search.parts.open_reader import open_reader
 from klsa_search.storage.arrays import write_arrays
@@ -262,8 +262,8 @@ def publish(
     note_checked(generation, manifest)
 
 
-def spectrum_entry(spectrum: Spectrum) -> SpectrumEntry:
-    """Return the diagnostics of a decomposition for the manifest; see `Spectrum`."""
+def spectrum_entry(spectrum: Decomposition) -> SpectrumEntry:
+    """Return the diagnostics of a decomposition for the manifest; see `Decomposition`."""
     values = spectrum.eigenvalues
     return SpectrumEntry(
         dimensions=len(values),

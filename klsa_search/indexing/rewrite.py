@@ -150,15 +150,17 @@ def split(
 
 
 @dataclass(frozen=True)
-class Embedded:
+class EmbedResult:
     """Result of `embed`.
 
     index      the index, open
     documents  number of documents whose vectors were computed; if 0, nothing was changed
 
     >>> from klsa_search.indexing import embed
-    >>> found: Embedded = embed("index/reports", space="one", embedder=lambda texts, _: [[1.0]] * 6)
-    >>> found.documents, found.index.generation
+    >>> result: EmbedResult = embed(
+    ...     "index/reports", space="one", embedder=lambda texts, _: [[1.0]] * 6
+    ... )
+    >>> result.documents, result.index.generation
     (6, '000002')
     """
 
@@ -174,7 +176,7 @@ def embed(
     replace: bool = False,
     progress: Progress | bool | None = None,
     memory: int | str | None = None,
-) -> Embedded:
+) -> EmbedResult:
     """Compute the vectors that documents of the index in the folder `path` lack, and rebuild it.
 
     space     name of the vectors, such as `minilm`
@@ -201,12 +203,12 @@ def embed(
     index = open_index(path)
     lacking = documents_without_vectors(index, space, checked, replaced)
     if not lacking:
-        return Embedded(index, 0)
+        return EmbedResult(index, 0)
     try:
         with open_progress(progress) as report:
             models = Models({space: checked})
             built = rebuilt(index, {}, report, memory, models=models, replaced=replaced)
-            return Embedded(built, lacking)
+            return EmbedResult(built, lacking)
     finally:
         index.close()
 

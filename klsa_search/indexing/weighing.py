@@ -32,7 +32,7 @@ from klsa_search.kernels.nearest_neighbours import nearest_rows
 from klsa_search.kernels.postings import Postings, postings_arrays
 from klsa_search.kernels.vocabulary import Vocabulary
 from klsa_search.kernels.weighting import feature_weighting, tfidf_features, tfidf_posting_weights
-from klsa_search.lowrank.eigensolver import Spectrum, decompose
+from klsa_search.lowrank.eigensolver import Decomposition, decompose
 from klsa_search.lowrank.expansion_matrix import expansion_rows
 from klsa_search.lowrank.latent_space import LatentSpace
 from klsa_search.lowrank.sparse_expansion import (
@@ -96,7 +96,7 @@ def weigh(
     report: Progress,
     *,
     is_training: bool = False,
-) -> dict[str, Spectrum]:
+) -> dict[str, Decomposition]:
     """Write postings, spectra and D; return the spectra by name.
 
     is_training  without rows of D and eigenvectors, which partitions do not read
@@ -169,7 +169,7 @@ def write_postings(
 
 def train(
     folder: Path, sample: Collection, settings: Settings, report: Progress, *, memory: int
-) -> Spectrum:
+) -> Decomposition:
     """Write the statistics of a sample to a folder; return its spectrum.
 
     Cost: that of a build without neighbours.

@@ -24,7 +24,7 @@ from klsa_search.lowrank.block_lanczos import BlockProducts
 
 
 @dataclass(frozen=True)
-class Spectrum:
+class Decomposition:
     """The top of the spectrum of K = UΛUᵀ.
 
     eigenvectors  U: (N, k) in the precision of K's features, orthonormal columns
@@ -44,7 +44,7 @@ class Spectrum:
 _SMALL = 500  # size up to which the dense solver is always faster
 
 
-def decompose_gram(K: Matrix, dimensions: int) -> Spectrum:
+def decompose_gram(K: Matrix, dimensions: int) -> Decomposition:
     """Return the `dimensions` top eigenpairs of K: (N, N) symmetric, dense.
 
     Unlike `decompose` it returns up to N, and needs no sparse features. Limited by the rank of K;
@@ -56,7 +56,7 @@ def decompose_gram(K: Matrix, dimensions: int) -> Spectrum:
     trace = float(np.trace(K))
     wanted = min(dimensions, N)
     if not trace > 0 or wanted < 1:
-        return Spectrum(np.zeros((N, 0)), np.zeros(0), residual=0.0, gap=0.0, trace=0.0)
+        return Decomposition(np.zeros((N, 0)), np.zeros(0), residual=0.0, gap=0.0, trace=0.0)
     count = min(wanted + 1, N)  # one more than wanted, for the gap
     with one_blas_thread():
         values, vectors = (
@@ -77,7 +77,7 @@ def decompose(
     seed: int = 0,
     threads: int | None = None,
     progress: Progress | None = None,
-) -> Spectrum:
+) -> Decomposition:
     """Return the `dimensions` top eigenpairs of K = A Aᵀ [KLSA §3.1].
 
     dimensions  k; limited by N - 1 (at least 1) and by the rank of K
@@ -93,7 +93,7 @@ def decompose(
     N = len(kernel)
     trace = float(kernel.diagonal.sum())
     if trace == 0:  # no document has a weighted term
-        return Spectrum(np.zeros((N, 0)), np.zeros(0), residual=0.0, gap=0.0, trace=0.0)
+        return Decomposition(np.zeros((N, 0)), np.zeros(0), residual=0.0, gap=0.0, trace=0.0)
     wanted = max(1, min(dimensions, N - 1))
     with one_blas_thread():
         # In float32, and if documents and features are more than twice the space of the solver.
@@ -182,7 +182,7 @@ def _spectrum(
     wanted: int,
     trace: float,
     apply: Callable[[Matrix], Matrix] | None = None,
-) -> Spectrum:
+) -> Decomposition:
     """Return the `wanted` first eigenpairs, of which the largest entries of vectors are positive.
 
     apply  returns K x for the residual, which is 0 without it
@@ -196,4 +196,4 @@ def _spectrum(
         rest = apply(vectors) - vectors * values
         residual = float(np.linalg.norm(rest, axis=0).max() / values[0])
     gap = float((values[-1] - following) / values[0])
-    return Spectrum(vectors, values, residual=residual, gap=gap, trace=trace)
+    return Decomposition(vectors, values, residual=residual, gap=gap, trace=trace)

@@ -25,7 +25,7 @@ from klsa_search.errors import PluginFailed
 
 if TYPE_CHECKING:
     from klsa_search.kernels.document_kernel import DocumentKernel, FeatureSums
-    from klsa_search.lowrank.eigensolver import Spectrum
+    from klsa_search.lowrank.eigensolver import Decomposition
 
 
 @dataclass(frozen=True)
@@ -230,7 +230,7 @@ _BLOCK = 1024  # rows of K at a time, in float64
 
 
 def expansion_rows(
-    kernel: DocumentKernel, spectrum: Spectrum, spectral: str, gamma: float, head: int = 0
+    kernel: DocumentKernel, spectrum: Decomposition, spectral: str, gamma: float, head: int = 0
 ) -> Matrix:
     """Return D_f: (N, N) float32. Cost O(N² · k), N rows of K if f has a tail; 4 N² bytes."""
     factors = Expansion.of(

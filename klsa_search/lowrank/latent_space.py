@@ -16,7 +16,7 @@ from klsa_search.core.array_types import Matrix, Scores
 
 if TYPE_CHECKING:
     from klsa_search.kernels.document_kernel import DocumentKernel
-    from klsa_search.lowrank.eigensolver import Spectrum
+    from klsa_search.lowrank.eigensolver import Decomposition
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class LatentSpace:
     def of(
         cls,
         kernel: DocumentKernel,
-        spectrum: Spectrum,
+        spectrum: Decomposition,
         dimensions: int,
         term_weights: npt.NDArray[np.float64],
     ) -> LatentSpace:

@@ -1,6 +1,6 @@
 """Explore an index: similar documents, related terms, duplicates, clusters, map, classes."""
 
-from klsa_search.mining.classification import Classified, classify, classify_texts
+from klsa_search.mining.classification import Classification, classify, classify_texts
 from klsa_search.mining.clusters import Cluster, Clustering, cluster
 from klsa_search.mining.drift import DriftPoint, drift
 from klsa_search.mining.duplicates import Duplicate, DuplicateGroup, duplicates
@@ -17,7 +17,7 @@ from klsa_search.mining.similar import (
 
 __all__ = [
     "KERNELS",
-    "Classified",
+    "Classification",
     "Cluster",
     "Clustering",
     "DocumentMap",

@@ -1,4 +1,4 @@
-"""Classification of documents and texts, learned from a few labelled documents.
+"""Labels of documents and texts, learned from a few labelled documents.
 
 Regularised least squares, one label against the others, on the unit coordinates of the latent
 space: the latent semantic kernel as a linear classifier [LSK §4]. The coordinates come from all
@@ -28,7 +28,7 @@ _BLOCK: Final = 65_536
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Classified:
+class Classification:
     """Label of a document or text.
 
     id      ID of the document; None for a text
@@ -51,7 +51,7 @@ def classify(
     *,
     k: int | None = None,
     kernel: str = LATENT,
-) -> tuple[Classified, ...]:
+) -> tuple[Classification, ...]:
     """Return labels of documents, learned from a few labelled documents.
 
     labels  labels of some documents by ID; at least two different labels
@@ -68,7 +68,7 @@ def classify(
     >>> [(one.id, one.label) for one in classify(index, labels, ["pump", "grip"])]
     [('pump', 'engine'), ('grip', 'wheels')]
     >>> classify(index, labels, k=1)
-    (Classified(id='copy', label='wheels', margin=..., scores={...}),)
+    (Classification(id='copy', label='wheels', margin=..., scores={...}),)
     """
     most = None if k is None else checked_integer("k", k)
     coordinates = document_coordinates(index, kernel)
@@ -94,7 +94,7 @@ def classify(
 
 def classify_texts(
     index: Index, labels: Mapping[str, str], texts: Iterable[str]
-) -> tuple[Classified, ...]:
+) -> tuple[Classification, ...]:
     """Return labels of texts, in order, learned from labelled documents. See `classify`.
 
     Texts have no vectors, so only words count. The scores of a text without a known term are the
@@ -176,11 +176,11 @@ def _margins(scores: Matrix) -> Matrix:
 
 def _results(
     ids: Sequence[str | None], names: Sequence[str], scores: Matrix
-) -> tuple[Classified, ...]:
+) -> tuple[Classification, ...]:
     best = scores.argmax(axis=1) if len(scores) else np.zeros(0, np.int64)
     margins = _margins(scores)
     return tuple(
-        Classified(
+        Classification(
             id=id,
             label=names[best[i]],
             margin=float(margins[i]),

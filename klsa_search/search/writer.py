@@ -38,7 +38,7 @@ from klsa_search.storage.columns.columns import Fields
 from klsa_search.storage.columns.declared import FieldWarning, SourceForms, fitting
 
 
-class Added(int):
+class AddResult(int):
     """Number of added documents, with warnings.
 
     warnings  values of the wrong type: their number, their fields (`kinds`) and the first ones
@@ -77,7 +77,7 @@ class Writer:
         *,
         progress: Progress | bool | None = None,
         **options: Unpack[AddOptions],
-    ) -> Added:
+    ) -> AddResult:
         """Add documents and return their number. They are durable and searchable on return.
 
         source    as for `build`: a file or folder, or an iterable of Documents or mappings with id,
@@ -115,7 +115,7 @@ class Writer:
         except KlsaError as error:
             error.added = count
             raise
-        return Added(count, warnings)
+        return AddResult(count, warnings)
 
     def delete(self, ids: Iterable[str]) -> int:
         """Delete documents by ID and return the number of deleted documents.

@@ -66,7 +66,7 @@ class Counts(Frozen):
 
 
 class SpectrumEntry(Frozen):
-    """Diagnostics of one decomposition; see `lowrank.eigensolver.Spectrum`."""
+    """Diagnostics of one decomposition; see `lowrank.eigensolver.Decomposition`."""
 
     dimensions: int
     largest: float

@@ -10,13 +10,9 @@ import numpy as np
 from klsa_search.collection import Collection
 from klsa_search.core.array_types import Integers, Matrix
 from klsa_search.core.progress import Progress, steps
-from klsa_search.estimators import (
-    LatentSemanticKernel,
-    TfidfFeatures,
-    alignment,
-)
+from klsa_search.estimators import LatentSemanticKernel, TfidfFeatures, alignment
 from klsa_search.estimators.base import inner_products
-from klsa_search.lowrank.eigensolver import Spectrum
+from klsa_search.lowrank.eigensolver import Decomposition
 from klsa_search.lowrank.expansion_matrix import SPECTRAL_FUNCTIONS
 from studies.reproduce.machine import (
     ERROR,
@@ -204,7 +200,7 @@ def _kernels(scaling: _Scaling) -> list[str]:
 
 
 def family_of(
-    spectrum: Spectrum, function: str, gammas: tuple[float, ...], *, normalised: bool
+    spectrum: Decomposition, function: str, gammas: tuple[float, ...], *, normalised: bool
 ) -> _Family:
     vectors, values = spectrum.eigenvectors, spectrum.eigenvalues
     grams: list[Matrix] = []

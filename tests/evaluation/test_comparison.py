@@ -5,7 +5,7 @@ import pytest
 
 from klsa_search.errors import SettingsError
 from klsa_search.evaluation.comparison import compare
-from klsa_search.evaluation.measures import Measured
+from klsa_search.evaluation.measures import RunMeasures
 from klsa_search.evaluation.plots import draw_differences
 
 
@@ -13,7 +13,7 @@ def measured(*values, answered=None, names=None):
     """One value a query, q0, q1, ..."""
     names = names or [f"q{number}" for number in range(len(values))]
     queries = {name: {"map": value} for name, value in zip(names, values, strict=True)}
-    return Measured(queries, len(values) if answered is None else answered)
+    return RunMeasures(queries, len(values) if answered is None else answered)
 
 
 BASE = (0.50, 0.50, 0.50, 0.50, 0.40, 0.0)

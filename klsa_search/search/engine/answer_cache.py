@@ -45,12 +45,12 @@ class AnswerCache:
         self.version += 1
         self.least = self.version
 
-    def present(self) -> Answers:
+    def present(self) -> AnswerView:
         """Return the answers for the present documents."""
-        return Answers(self, self.version)
+        return AnswerView(self, self.version)
 
 
-class Answers:
+class AnswerView:
     """Answers about the documents of one state of an index; thread-safe."""
 
     def __init__(self, cache: AnswerCache, version: int) -> None:

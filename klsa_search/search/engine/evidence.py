@@ -28,26 +28,26 @@ NONE: Final[Answers] = MappingProxyType({})
 Answer = TypeVar("Answer", int, Counter[str], tuple[Any, ...])
 _Total = TypeVar("_Total")
 
-MOST_KEPT: Final = 2**14
+MAX_CACHED: Final = 2**14
 """Entries of a table of what follows from answers, at most."""
 
 
-class OpenQuestions(Exception):
+class AnswersPending(Exception):
     """Ends a ranking until all partitions have answered its questions."""
 
 
 class Evidence:
     """Answers the questions of one call.
 
-    shared     answers of all partitions
-    local      answers of the documents of one index, to questions that are not in `shared`
-    unsettled  number of times that an answer was used which other calls may not know
+    shared             answers of all partitions
+    local              answers of the documents of one index, to questions that are not in `shared`
+    uncacheable_reads  number of times that an answer was used which other calls may not know
     """
 
     def __init__(self, shared: Answers = NONE) -> None:
         self.shared = shared
         self.local: dict[Question, Any] = {}
-        self.unsettled = 0
+        self.uncacheable_reads = 0
         self._kind: Question = ()
 
     def of_passages(self) -> Evidence:
@@ -65,16 +65,16 @@ class Evidence:
         result: Answer
         question = (*self._kind, *question)
         if question in self.shared:
-            self.unsettled += not isinstance(self.shared, SharedAnswers)
+            self.uncacheable_reads += not isinstance(self.shared, SharedAnswers)
             result = self.shared[question]
             return result
         if question not in self.local:
             self.local[question] = answer()
-        self.unsettled += 1
+        self.uncacheable_reads += 1
         result = self.local[question]
         return result
 
-    def kept(
+    def cached(
         self, table: dict[Hashable, _Total], key: Hashable, find: Callable[[], _Total]
     ) -> _Total:
         """Return what follows from answers: found once, if it depends on shared answers alone.
@@ -83,28 +83,28 @@ class Evidence:
         """
         if key in table:
             return table[key]
-        before, answer_ = self.unsettled, find()
-        if self.unsettled == before and len(table) < MOST_KEPT:
+        before, answer_ = self.uncacheable_reads, find()
+        if self.uncacheable_reads == before and len(table) < MAX_CACHED:
             table[key] = answer_
         return answer_
 
     def total(self, question: Question, answer: Callable[[], _Total]) -> _Total:
-        """Return the sum of the answers of all partitions; raise OpenQuestions until all did."""
+        """Return the sum of the answers of all partitions; raise AnswersPending until all did."""
         question = (*self._kind, *question)
         if question in self.shared:
             total_: _Total = self.shared[question]
             return total_
         self.local[question] = answer()
-        raise OpenQuestions
+        raise AnswersPending
 
 
 class SharedAnswers(dict[Question, Any]):
     """Answers of all partitions in one state, which all searches of it share; thread-safe."""
 
-    def learn(self, answers: Sequence[Answers]) -> bool:
+    def merge(self, answers: Sequence[Answers]) -> bool:
         """Add the sums of answers to the questions that all partitions ask; return if any are new.
 
-        Others are left out: another search may have learned what some partitions do not ask.
+        Others are left out: another search may have merged what some partitions do not ask.
         """
         new = set(answers[0]).intersection(*answers[1:]).difference(self)
         for question in new:
@@ -123,13 +123,13 @@ class _LocalEvidence(Evidence):
         """Return the answer of the documents."""
         return answer()
 
-    def kept(
+    def cached(
         self, table: dict[Hashable, _Total], key: Hashable, find: Callable[[], _Total]
     ) -> _Total:
         """Return what follows from the documents, found once."""
         key = "local", key
         if key not in table:
-            if len(table) >= MOST_KEPT:
+            if len(table) >= MAX_CACHED:
                 table.clear()
             table[key] = find()
         return table[key]

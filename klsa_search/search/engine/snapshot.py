@@ -28,7 +28,7 @@ from klsa_search.lowrank.sparse_expansion import (
     SegmentedExpansion,
     rows_of_shares,
 )
-from klsa_search.search.engine.answer_cache import AnswerCache, Answers
+from klsa_search.search.engine.answer_cache import AnswerCache, AnswerView
 from klsa_search.search.engine.collection_statistics import CountChanges, PartitionStatistics
 from klsa_search.search.engine.engine import Bm25Engine, KlsaEngine
 from klsa_search.search.engine.lsi import LsiSpace
@@ -129,7 +129,7 @@ class Arrays:
     collection: CollectionTerms | None = None
     remote_rows: RemoteRows = NO_REMOTE_ROWS
     unrestricted: Arrays | None = None
-    answers: Answers = field(default_factory=lambda: AnswerCache().present())
+    answers: AnswerView = field(default_factory=lambda: AnswerCache().present())
 
     def __len__(self) -> int:
         """Return N, the number of doc ids."""

@@ -20,7 +20,7 @@ from klsa_search.search.engine.top_docs import TopDocs
 from klsa_search.search.explain.explanation import (
     Coverage,
     CoveredTerm,
-    Expanded,
+    ExpansionPart,
     Explanation,
     Latent,
     LatentTerm,
@@ -29,7 +29,7 @@ from klsa_search.search.explain.explanation import (
     Seed,
     SharedTerm,
     TermShare,
-    Undivided,
+    UndividedScore,
 )
 from klsa_search.search.explain.score_parts import (
     NOT_NAMED,
@@ -195,7 +195,7 @@ class Explainer:
         total = total if np.isnan(blank.score) else blank.score
         explanation = replace(blank, score=total)
         if not np.isclose(sum(values), total, rtol=1e-4, atol=1e-6):
-            return replace(explanation, undivided=Undivided(value=total))
+            return replace(explanation, undivided=UndividedScore(value=total))
         terms = self._snapshot.vocabulary.terms
         entries = [
             TermShare(term=terms[number], value=value, weight=weight, bm25=addend)
@@ -261,7 +261,7 @@ class Explainer:
         record = self._record(doc_id)
         return record.id, record.title, self._features(doc_id)
 
-    def _expanded(self, doc_id: int, parts: ScoreParts) -> Expanded:
+    def _expanded(self, doc_id: int, parts: ScoreParts) -> ExpansionPart:
         """Return the strongest seeds; none if their sum is clipped to 0."""
         strengths = np.abs(parts.by_seed) * (parts.expansion != 0)
         first = np.argsort(-strengths, kind="stable")[:MAX_SEEDS].tolist()
@@ -277,8 +277,8 @@ class Explainer:
             )
             for position, (id_, title, features) in zip(first, seeds, strict=True)
         )
-        others = parts.expansion - sum(seed.value for seed in entries)
-        return Expanded(value=parts.expansion, seeds=entries, others=others)
+        remainder = parts.expansion - sum(seed.value for seed in entries)
+        return ExpansionPart(value=parts.expansion, seeds=entries, remainder=remainder)
 
     def _shared_terms(
         self, document: int, features: tuple[Numbers, Values]

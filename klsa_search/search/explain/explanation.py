@@ -117,21 +117,21 @@ class Seed:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Expanded:
+class ExpansionPart:
     """Expansion part of a score: similarity to the seed documents, found by BM25.
 
-    seeds   seeds that contribute most
-    others  contribution of all other seeds, rounding, and what a score below 0 lacks, which counts
-            as 0
+    seeds      seeds that contribute most
+    remainder  contribution of all other seeds, rounding, and what a score below 0 lacks, which
+               counts as 0
     """
 
     value: float
     seeds: tuple[Seed, ...]
-    others: float
+    remainder: float
 
 
 @dataclass(frozen=True, kw_only=True)
-class Undivided:
+class UndividedScore:
     """Score that is not the sum of what single query words score.
 
     It is that of a plug-in, or of a query of stop words alone.
@@ -211,8 +211,8 @@ class Explanation:
     lexical: Lexical | None
     coverage: Coverage | None = None
     latent: Latent | None = None
-    expansion: Expanded | None = None
-    undivided: Undivided | None = None
+    expansion: ExpansionPart | None = None
+    undivided: UndividedScore | None = None
     passage: PassagePart | None = None
     vector: VectorPart | None = None
     estimated: tuple[str, ...] = ()

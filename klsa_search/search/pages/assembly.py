@@ -12,7 +12,7 @@ from klsa_search.embedding.model import embedded_text
 from klsa_search.errors import EmbedderFailed, QueryError
 from klsa_search.search.pages.facets import Facet
 from klsa_search.search.pages.planning import QueryPlan
-from klsa_search.search.pages.results import Hit, Reranked, SearchResults
+from klsa_search.search.pages.results import Hit, RerankScore, SearchResults
 from klsa_search.search.query.query import CountTokens, estimated_tokens
 from klsa_search.storage.documents import PassageId
 
@@ -128,7 +128,7 @@ def _rerank_hits(
     order = sorted(range(len(positions)), key=lambda number: -scores[number])
     for position, number in zip(positions, order, strict=True):
         hit = hits[positions[number]]
-        part = Reranked(score=scores[number], rank=hit.rank)
+        part = RerankScore(score=scores[number], rank=hit.rank)
         ordered[position] = replace(hit, rank=hits[position].rank, rerank=part)
     return tuple(ordered), ()
 

@@ -13,7 +13,12 @@ from klsa_search.search.engine.engine import Exact
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.top_docs import TopDocs
 from klsa_search.search.explain.explainer import Explainer
-from klsa_search.search.explain.explanation import Explanation, PassagePart, Undivided, VectorPart
+from klsa_search.search.explain.explanation import (
+    Explanation,
+    PassagePart,
+    UndividedScore,
+    VectorPart,
+)
 from klsa_search.search.pages.planning import QueryPlan
 from klsa_search.search.pages.results import Hit
 from klsa_search.search.query.parser import ParsedQuery
@@ -118,7 +123,7 @@ def _by_words(
     for id_, score in zip(ids, scores.tolist(), strict=True):
         yield Explanation(
             id=id_, score=score, ranker=parameters.ranker, bm25=0.0, alpha=None, lexical=None,
-            undivided=Undivided(value=score),
+            undivided=UndividedScore(value=score),
         )  # fmt: skip
 
 

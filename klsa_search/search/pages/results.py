@@ -46,7 +46,7 @@ def highlighted(text: str, terms: Collection[str], analyzer: Analyzer) -> Highli
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reranked:
+class RerankScore:
     """The score of a hit by a reranker, by which the first hits are ordered, and its rank before.
 
     >>> def longest(query, texts):
@@ -54,7 +54,7 @@ class Reranked:
     >>> index = klsa.open_index("index/reports", reranker=longest)
     >>> hit = index.search("leaking coolant", rerank=10)[0]
     >>> hit.rank, hit.id, hit.rerank
-    (1, 'heat', Reranked(score=78.0, rank=2))
+    (1, 'heat', RerankScore(score=78.0, rank=2))
     """
 
     score: float
@@ -94,7 +94,7 @@ class Hit:
     heading: str | None = None
     text: str | None = None
     more_passages: int | None = None
-    rerank: Reranked | None = None
+    rerank: RerankScore | None = None
 
 
 @dataclass(slots=True, kw_only=True)

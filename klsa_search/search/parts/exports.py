@@ -132,7 +132,7 @@ def refuse_unknown(
     parameter: str, names: Iterable[str], of_hits: Sequence[str], fields: Fields
 ) -> None:
     """Raise QueryError for a name that neither hits nor documents have, or objects in these."""
-    of_documents = {*of_hits, *fields, *fields.others}
+    of_documents = {*of_hits, *fields, *fields.unfilterable}
     for name in names:
         if not any(f"{other}.".startswith(f"{name}.") for other in of_documents):
             raise QueryError(

@@ -315,7 +315,7 @@ async def _begun(searches: PartSearches, request: PartRequest) -> list[PartPlan 
             begun = again
         if not any(asked := [plan.answers for plan in begun if plan is not None]):
             return begun
-        if not (isinstance(answers, SharedAnswers) and answers.learn(asked)):
+        if not (isinstance(answers, SharedAnswers) and answers.merge(asked)):
             answers = {**added(asked), **answers}  # another search may have learned all
         requests = [request._replace(evidence=answers) for request in requests]
 

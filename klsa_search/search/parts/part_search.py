@@ -16,12 +16,7 @@ import numpy.typing as npt
 from klsa_search._native import LocalSeeds, SharedSeeds
 from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.search.engine.engine import MAX_SEEDS, KlsaEngine, KlsaParams
-from klsa_search.search.engine.evidence import (
-    NONE,
-    Answers,
-    Evidence,
-    OpenQuestions,
-)
+from klsa_search.search.engine.evidence import NONE, Answers, AnswersPending, Evidence
 from klsa_search.search.engine.top_docs import NO_HITS, TopDocs
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.models import NO_MODELS, NOT_EMBEDDED, EmbeddedQuery
@@ -244,7 +239,7 @@ class PartSearch:
         plan = self.plan
         try:
             top, facets = collect(ranked, plan, pins_first=True)
-        except OpenQuestions:
+        except AnswersPending:
             return PartPage(NO_HITS.doc_ids, NO_HITS.scores, 0, {}, answers=evidence.local)
         self._top = top
         pins = plan.rules.pins

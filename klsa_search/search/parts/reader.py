@@ -163,8 +163,8 @@ class Reader:
         """Metadata fields as columns, by name, to make a `mask` for searches.
 
         A field is a column if it was declared when the index was built, or if all its values are of
-        one type; `fields.others` says why others are not. A detected column keeps its type: an
-        added value that does not fit counts as missing, and its document in `type_mismatches`.
+        one type; `fields.unfilterable` says why others are not. A detected column keeps its type:
+        an added value that does not fit counts as missing, and its document in `type_mismatches`.
         The type of a field that first occurs in added documents is that of its first value.
 
         >>> sorted(index.fields)

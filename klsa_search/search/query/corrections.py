@@ -151,7 +151,7 @@ class Corrector:
         of `MIN_FITTING_LETTERS` are corrected, else only if their correction fits the other words.
         """
         find = partial(self._correction, evidence, word, where)
-        return evidence.kept(self._corrections, (word, where), find)
+        return evidence.cached(self._corrections, (word, where), find)
 
     def _correction(self, evidence: Evidence, word: str, where: Circumstances) -> Correction | None:
         folded = self._analyzer.folded(word)
@@ -299,7 +299,7 @@ class Corrector:
         """
         find = partial(self._find_best, word, evidence, where, least)
         key = word, where.context, where.unfinished, least
-        return evidence.kept(self._bests, key, find)
+        return evidence.cached(self._bests, key, find)
 
     def _find_best(
         self, word: str, evidence: Evidence, where: Circumstances, least: int

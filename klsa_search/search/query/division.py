@@ -68,7 +68,7 @@ class Divider:
         partitions are in other processes.
         """
         find = partial(self._find_parts, evidence, word, anywhere, visible_only)
-        return evidence.kept(self._parts, (word, anywhere, visible_only), find)
+        return evidence.cached(self._parts, (word, anywhere, visible_only), find)
 
     def _find_parts(
         self, evidence: Evidence, word: str, anywhere: bool, visible_only: bool

@@ -43,7 +43,7 @@ class Joiner:
         """
         sequences = dict.fromkeys(self._sequences(runs_of(text, self._numbers)))
         variants = (
-            evidence.kept(self._variants, sequence, partial(self._variant, sequence, evidence))
+            evidence.cached(self._variants, sequence, partial(self._variant, sequence, evidence))
             for sequence in sequences
         )
         joined = [variant for variant in variants if variant is not None]

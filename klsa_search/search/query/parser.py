@@ -223,12 +223,12 @@ class QueryParser:
             table.add_separate(text)
             return True
         builder = QueryBuilder(rules)
-        unsettled = rules.evidence.unsettled
+        uncacheable = rules.evidence.uncacheable_reads
         before = [word for piece in pieces for word in piece.words]
         words, joined, divided = self.words.vary(
             text, before, builder, builder.contained, is_plain=True
         )
-        if rules.evidence.unsettled > unsettled:
+        if rules.evidence.uncacheable_reads > uncacheable:
             return False
         unknown = dict.fromkeys(word.text for word in before if word.number == UNKNOWN)
         is_alone = not builder.contained and len(builder.checked) < MAX_CORRECTIONS

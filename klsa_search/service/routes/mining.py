@@ -10,7 +10,7 @@ from fastapi import Depends
 from pydantic import AfterValidator, ConfigDict, Field, field_validator, model_validator
 
 from klsa_search.core.parameters import Text, encodable
-from klsa_search.mining.classification import Classified, classify, classify_texts
+from klsa_search.mining.classification import Classification, classify, classify_texts
 from klsa_search.mining.map import document_map
 from klsa_search.mining.related_terms import RelatedTerm, StrongTerm, related, strongest_terms
 from klsa_search.mining.similar import similar
@@ -302,7 +302,7 @@ class ClassifyBody(RequestModel):
 class ClassifyAnswer(IndexAnswer):
     """Labels with margins."""
 
-    classified: tuple[Classified, ...]
+    classified: tuple[Classification, ...]
 
 
 @router.post("/indexes/{name}/classify", summary="Classify by examples")

@@ -16,7 +16,7 @@ from klsa_search.core.deadlines import check_deadline
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.index import Index
 from klsa_search.search.pages.facets import Facet
-from klsa_search.search.pages.results import Highlight, Hit, Reranked, SearchResults
+from klsa_search.search.pages.results import Highlight, Hit, RerankScore, SearchResults
 from klsa_search.search.parts.exports import refuse_unknown
 from klsa_search.search.query.interpretation import QueryInterpretation
 from klsa_search.service.schemas.base import MAX_ANSWER, Answer, IndexAnswer, too_large
@@ -73,7 +73,7 @@ class HitAnswer(Answer):
     highlight: dict[str, Highlight] | None = Field(
         None, description="highlights of title, snippet and other searched fields, if requested"
     )
-    rerank: Reranked | None = Field(
+    rerank: RerankScore | None = Field(
         None, description="score by the reranker, and rank before, if it scored the hit"
     )
 

@@ -212,26 +212,26 @@ def extended(field: Field, column: Column, live: DocumentMask, type_mismatches: 
 class Fields(Mapping[str, Field]):
     """The filterable metadata fields, by name; immutable.
 
-    others  fields that are not filterable, and why
-    size    number of doc ids
-    forms   in which texts are read as numbers and dates
+    unfilterable  fields that are not filterable, and why
+    size          number of doc ids
+    forms         in which texts are read as numbers and dates
     KeyError, with the reason, for a field that is not filterable.
     """
 
     def __init__(
         self,
         columns: Mapping[str, Field],
-        others: Mapping[str, str],
+        unfilterable: Mapping[str, str],
         size: int,
         forms: LocalForms = GENERAL,
     ) -> None:
         self._columns, self._size, self.forms = columns, size, forms
-        self.others: Mapping[str, str] = MappingProxyType(dict(others))
+        self.unfilterable: Mapping[str, str] = MappingProxyType(dict(unfilterable))
 
     def __getitem__(self, name: str) -> Field:
         """Return the column of a field."""
-        if name not in self._columns and name in self.others:
-            raise KeyError(f"{name!r} is not filterable: {self.others[name]}")
+        if name not in self._columns and name in self.unfilterable:
+            raise KeyError(f"{name!r} is not filterable: {self.unfilterable[name]}")
         return self._columns[name]
 
     def filterable(self, name: str, parameter: str) -> Field:
@@ -243,8 +243,8 @@ class Fields(Mapping[str, Field]):
             return self._columns[name]
         if self.is_blank(name):
             return Field(name, "keyword", [Column.blank(name, "keyword", self._size)])
-        if name in self.others:
-            fact = f"field {name!r} is not filterable: {self.others[name]}"
+        if name in self.unfilterable:
+            fact = f"field {name!r} is not filterable: {self.unfilterable[name]}"
         elif name in ("title", "text"):
             fact = f"{name!r} is searched, not filterable; write {name}:word in the query"
         else:
@@ -273,7 +273,7 @@ class Fields(Mapping[str, Field]):
 
     def is_blank(self, name: str) -> bool:
         """Return whether documents have a field, but none has a value in it."""
-        return self.others.get(name) == NO_VALUE
+        return self.unfilterable.get(name) == NO_VALUE
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the names."""

@@ -256,7 +256,7 @@ class SourceForms:
         if not isinstance(value, str):
             return value
         kind = self._fields[name].type if name in self._fields else None
-        is_new = kind is None and name not in self._fields.others
+        is_new = kind is None and name not in self._fields.unfilterable
         if self._settings.dates and (kind == "date" or is_new):
             return local_date(value.strip(), self._settings.dates) or value
         if self._settings.decimal and kind == "number":

@@ -115,7 +115,7 @@ def assert_adds_up(found: Explanation, best: float) -> None:
             assert (shares > 0) == (term.near > 0)
             assert (term.value > 0) == (term.in_document + term.near > 0)
     if found.expansion is not None:
-        sums = sum(seed.value for seed in found.expansion.seeds) + found.expansion.others
+        sums = sum(seed.value for seed in found.expansion.seeds) + found.expansion.remainder
         assert sums == pytest.approx(found.expansion.value, abs=rounding)
         assert all(0 <= seed.weight <= 1 for seed in found.expansion.seeds)
         for seed in found.expansion.seeds:

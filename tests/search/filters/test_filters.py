@@ -37,7 +37,7 @@ METADATA = [
     {},
 ]
 FIELDS = written(METADATA, {"year": "number", "about": "keyword", "seen": "date"})[1]
-assert FIELDS.others == {"blank": "no value"}
+assert FIELDS.unfilterable == {"blank": "no value"}
 SIZE = len(METADATA)
 MANY = written(METADATA * 4, {"year": "number", "about": "keyword", "seen": "date"})[1]
 YEARS = st.sampled_from([2021, 2019.5, -3, 1, 3, 5, 1e3])
