@@ -103,15 +103,15 @@ struct ModelObject {
     Owners owners;
     Model model;
 
-    ModelObject(const std::vector<const RowsObject*>& parts, In2<i8> term_vectors, In2<u32> rows_elsewhere,
-                In2<u8> levels_elsewhere, std::optional<In1<i64>> ordinals, i64 dimensions, i64 neighbours) {
+    ModelObject(const std::vector<const RowsObject*>& parts, In2<i8> term_vectors, In2<u32> remote_rows,
+                In2<u8> remote_levels, std::optional<In1<i64>> ordinals, i64 dimensions, i64 neighbours) {
         for (const RowsObject* part : parts) {
             owners.keep(present(part, "parts").owners);
             model.parts.push_back(part->rows);
         }
         model.term_vectors = owners.view(term_vectors);
-        model.rows_elsewhere = owners.view(rows_elsewhere);
-        model.levels_elsewhere = owners.view(levels_elsewhere);
+        model.remote_rows = owners.view(remote_rows);
+        model.remote_levels = owners.view(remote_levels);
         model.is_partition = ordinals.has_value();
         if (ordinals) model.ordinals = owners.view(*ordinals);
         model.dimensions = dimensions;
@@ -567,14 +567,14 @@ void bind_engine(nb::module_& module) {
 
         parts         one after the other
         term_vectors  `terms` of `SparseExpansion`
-        rows_elsewhere, levels_elsewhere  of `RemoteRows`
+        remote_rows, remote_levels  of `RemoteRows`
         ordinals      of a partition: those of the documents of the build
         dimensions    m, coordinates of the latent space
         neighbours    entries of a row that count for coverage, the first ones
     )")
         .def(nb::init<const std::vector<const RowsObject*>&, In2<i8>, In2<u32>, In2<u8>, std::optional<In1<i64>>, i64,
                       i64>(),
-             nb::arg("parts"), exact("term_vectors"), exact("rows_elsewhere"), exact("levels_elsewhere"),
+             nb::arg("parts"), exact("term_vectors"), exact("remote_rows"), exact("remote_levels"),
              exact("ordinals").none(), nb::arg("dimensions"), nb::arg("neighbours"));
     bind_packed<Seeds>(module, "LocalSeeds", R"(
         The b best documents of one partition by BM25, of which the first z may be seeds.

@@ -212,7 +212,7 @@ def test_undamaged_seeds_are_shared():
         (lambda: loaded(state_of_seeds()[:-8] + struct.pack("<q", -1)), "bytes are missing"),
         (lambda: loaded(struct.pack("<q", 99) + bytes(99)), "bytes are missing"),
         (lambda: loaded(state_of_seeds() + b"more"), "bytes are left over"),
-        (lambda: expansion_model(8), "rows_elsewhere: their shape"),
+        (lambda: expansion_model(8), "remote_rows: their shape"),
     ],
 )
 def test_damaged_seeds_are_refused(call, fact):

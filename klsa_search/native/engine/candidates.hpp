@@ -51,7 +51,7 @@ inline void State::score_alone(i64 stride, i64 first, i64 after) {
 // Write rows of `impacts` and levels of the neighbours that are among the best, strongest first;
 // return how many. `levels` is the sum of the levels of all.
 inline i64 State::find_near(i64 document, i64 best, i64 neighbours, u32& levels) {
-    if (document < model_->rows_elsewhere.rows) return find_near_elsewhere(document, best, neighbours, levels);
+    if (document < model_->remote_rows.rows) return find_remote_neighbours(document, best, neighbours, levels);
     if (neighbours == 0) return 0;
     i64 hits = near_hits(model_->row(document), neighbours, b.is_best.data(), b.near.data(), b.shares.data(), levels);
     for (i64 place = 0; place < hits; place++) b.near[place] = b.slots[b.near[place]];
@@ -60,10 +60,10 @@ inline i64 State::find_near(i64 document, i64 best, i64 neighbours, u32& levels)
 
 // The same for neighbours in this partition and in others. Those that may be among the best are
 // noted first, without a branch that would be mispredicted: others as the complement of their ordinal.
-inline i64 State::find_near_elsewhere(i64 document, i64 best, i64 neighbours, u32& levels) {
+inline i64 State::find_remote_neighbours(i64 document, i64 best, i64 neighbours, u32& levels) {
     i64 count = 0, hits = 0, here = 0, there = 0;
-    const u32 *row = model_->row(document), *ordinals = model_->rows_elsewhere[document];
-    const u8* levels_there = model_->levels_elsewhere[document];
+    const u32 *row = model_->row(document), *ordinals = model_->remote_rows[document];
+    const u8* levels_there = model_->remote_levels[document];
     for (i64 i = 0; i < neighbours; i++) {
         u32 other = row[here] >> 8, ordinal = ordinals[there], level_here = row[here] & LEVELS;
         bool is_here = level_here >= levels_there[there];
@@ -77,7 +77,7 @@ inline i64 State::find_near_elsewhere(i64 document, i64 best, i64 neighbours, u3
         there += !is_here;
     }
     for (i64 i = 0; i < count; i++) {
-        i64 place = b.near[i] >= 0 ? b.slots[b.near[i]] : place_elsewhere(u32(~b.near[i]), best);
+        i64 place = b.near[i] >= 0 ? b.slots[b.near[i]] : remote_slot(u32(~b.near[i]), best);
         b.near[hits] = i32(place);
         b.shares[hits] = b.shares[i];
         hits += place > 0;
@@ -86,8 +86,8 @@ inline i64 State::find_near_elsewhere(i64 document, i64 best, i64 neighbours, u3
 }
 
 // The row of `impacts` of a document of another partition; 0 if it has none.
-inline i64 State::place_elsewhere(u32 ordinal, i64 best) {
-    if (!has_elsewhere_ || !b.remote_filter[ordinal & (FILTER - 1)]) return 0;
+inline i64 State::remote_slot(u32 ordinal, i64 best) {
+    if (!has_remote_ || !b.remote_filter[ordinal & (FILTER - 1)]) return 0;
     i64 place = find(b.remote.data(), 0, i64(b.remote.size()), ordinal);
     return b.remote[place] == ordinal ? best + 1 + place : 0;
 }

@@ -174,9 +174,9 @@ struct DocumentRows {
 // The expansion: the rows of all documents, and the vectors of terms.
 struct Model {
     std::vector<DocumentRows> parts;
-    Table<i8> term_vectors;     // coordinates, then their step as a float
-    Table<u32> rows_elsewhere;  // entries of the rows in other partitions, by ordinals
-    Table<u8> levels_elsewhere;
+    Table<i8> term_vectors;  // coordinates, then their step as a float
+    Table<u32> remote_rows;  // entries of the rows in other partitions, by ordinals
+    Table<u8> remote_levels;
     bool is_partition = false;  // then the ordinals of the documents of the build
     Array<i64> ordinals;
     i64 dimensions = 0, neighbours = 0;
@@ -197,10 +197,10 @@ struct Model {
         require(vector_width >= dimensions + 12, "document_vectors: their shape does not fit");
         bool valid = term_vectors.width % 4 == 0 && term_vectors.width >= dimensions + 4;
         require(valid && dimensions >= 0, "term_vectors: their shape does not fit");
-        valid = rows_elsewhere.rows == levels_elsewhere.rows && rows_elsewhere.rows <= documents;
-        if (rows_elsewhere.rows > 0)
-            valid = valid && rows_elsewhere.width == levels_elsewhere.width && rows_elsewhere.width >= neighbours;
-        require(valid, "rows_elsewhere: their shape does not fit");
+        valid = remote_rows.rows == remote_levels.rows && remote_rows.rows <= documents;
+        if (remote_rows.rows > 0)
+            valid = valid && remote_rows.width == remote_levels.width && remote_rows.width >= neighbours;
+        require(valid, "remote_rows: their shape does not fit");
         require(ordinals.size <= documents, "ordinals: more than documents");
     }
 

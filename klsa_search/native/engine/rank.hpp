@@ -177,7 +177,7 @@ inline Prepared State::prepare_shared(Array<QueryTerm> query, const Request& req
     count = add_masked(request, depths, count, first);
     i64 stride = local ? load_impacts(*local, best, i64(shared.remote.size()))
                        : look_up_impacts(best, i64(shared.remote.size()));
-    load_elsewhere(shared, stride, best);
+    load_remote(shared, stride, best);
     project_query();
     if (params.coverage > 0) {
         for (i64 i = 0; i < seeds; i++) b.chosen[i] = i32(i + 1);

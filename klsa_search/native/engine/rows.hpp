@@ -32,14 +32,14 @@ Rows rows_of(const Model& model, const ReverseRows& reverse, Array<Number> docum
             numbers[at] = level > 0 ? ordinal : 0;
         };
         const u32* row = model.row(document);
-        bool has_others = document < model.levels_elsewhere.rows;
-        i64 here = 0, there = 0, others = has_others ? model.levels_elsewhere.width : 0;
+        bool has_others = document < model.remote_levels.rows;
+        i64 here = 0, there = 0, others = has_others ? model.remote_levels.width : 0;
         for (i64 at = 0; at < model.row_width; at++) {
-            u32 level = row[here] & LEVELS, level_there = there < others ? model.levels_elsewhere[document][there] : 0;
+            u32 level = row[here] & LEVELS, level_there = there < others ? model.remote_levels[document][there] : 0;
             if (level >= level_there) {
                 write(at, level, model.ordinal(row[here++] >> 8));
             } else {
-                write(at, level_there, model.rows_elsewhere[document][there++]);
+                write(at, level_there, model.remote_rows[document][there++]);
             }
         }
         result.steps[2 * i] = model.row_step(document);

@@ -194,9 +194,9 @@ inline i64 State::add_near(const SharedSeeds& shared, i64 size) {
 }
 
 // Add the impacts of the best documents of other partitions to those of this one.
-inline void State::load_elsewhere(const SharedSeeds& shared, i64 stride, i64 best) {
+inline void State::load_remote(const SharedSeeds& shared, i64 stride, i64 best) {
     i64 count = i64(shared.remote.size());
-    has_elsewhere_ = count > 0;
+    has_remote_ = count > 0;
     b.remote.assign(shared.remote.begin(), shared.remote.end());
     for (u32 ordinal : b.remote) b.remote_filter[ordinal & (FILTER - 1)] = true;
     f32* impacts = b.impacts.data() + (best + 1) * stride;

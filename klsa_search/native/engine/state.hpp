@@ -54,7 +54,7 @@ class State final : public Searcher {
     Array<QueryTerm> query{};  // distinct terms in the order of the query, during a search
     i64 terms = 0;             // their number
     i64 least_ = 0;            // score in steps below which documents are not collected
-    bool has_elsewhere_ = false;
+    bool has_remote_ = false;
 
     // terms.hpp
     void load_query(Array<QueryTerm> wanted, i64 matched);
@@ -103,8 +103,8 @@ class State final : public Searcher {
     void score_alone(i64 stride, i64 first, i64 after);
     void score_coverage(i64 stride, i64 best, const i32* list, i64 count, f32* out);
     i64 find_near(i64 document, i64 best, i64 neighbours, u32& levels);
-    i64 find_near_elsewhere(i64 document, i64 best, i64 neighbours, u32& levels);
-    i64 place_elsewhere(u32 ordinal, i64 best);
+    i64 find_remote_neighbours(i64 document, i64 best, i64 neighbours, u32& levels);
+    i64 remote_slot(u32 ordinal, i64 best);
     void fetch_features(i64 document);
     void fetch_vector(i64 document);
     f32 project_query();
@@ -121,7 +121,7 @@ class State final : public Searcher {
     i64 add_row(const u32* row, i64 width, f32 step, i64 size);
     i64 add_rows(const Params& params, i64 seeds, i64 size);
     i64 add_near(const SharedSeeds& shared, i64 size);
-    void load_elsewhere(const SharedSeeds& shared, i64 stride, i64 best);
+    void load_remote(const SharedSeeds& shared, i64 stride, i64 best);
     double matched_share(i64 stride);
     void release_slots(i64 size);
 

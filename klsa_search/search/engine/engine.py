@@ -258,8 +258,8 @@ class KlsaEngine:
         model = _native.ExpansionModel(
             parts=[segment.native for segment in expansion.segments],
             term_vectors=contiguous(expansion.built.terms, np.int8),
-            rows_elsewhere=contiguous(remote_rows.documents, np.uint32),
-            levels_elsewhere=contiguous(remote_rows.levels, np.uint8),
+            remote_rows=contiguous(remote_rows.documents, np.uint32),
+            remote_levels=contiguous(remote_rows.levels, np.uint8),
             ordinals=None if ordinals is None else contiguous(ordinals, np.int64),
             dimensions=dimensions,
             neighbours=min(neighbours, expansion.entries),
