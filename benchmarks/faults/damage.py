@@ -16,7 +16,7 @@ from benchmarks.faults.tally import Tally
 from benchmarks.faults.world import NAME, SPECTRAL, Answers, Place, answers
 from klsa_search import open_index
 from klsa_search.errors import KlsaError
-from klsa_search.storage.names import LOCKS, WRITES
+from klsa_search.storage.names import LOCKS, WRITE_LOG
 
 _COUNT = 400
 """Documents: enough for files of several pages, and for lists that the engine skips in."""
@@ -133,7 +133,7 @@ def count(tally: Tally, ended: Ended, file: Path, what: str) -> None:
         # CURRENT holds the sum of the manifest: either can be the wrong one.
         names = ("CURRENT", "manifest.json") if file.name == "CURRENT" else (file.name,)
         # A log of writes is told from another's by the file beside it: either can be the wrong one.
-        names = (WRITES,) if file.name.startswith(WRITES) else names
+        names = (WRITE_LOG,) if file.name.startswith(WRITE_LOG) else names
         if how == "refused" and not any(name in said for name in names):
             tally.fail("refused, the file not named", f"{where}: {said}")
         else:

@@ -19,7 +19,7 @@ from benchmarks.faults.written import Documents, Model
 from klsa_search import open_index
 from klsa_search.errors import KlsaError
 from klsa_search.storage.maintenance import verify
-from klsa_search.storage.names import LOG_FILES, WRITES
+from klsa_search.storage.names import LOG_FILES, WRITE_LOG
 
 _WRITES = 8
 _EARLIER = "as before the last writes, which were in it alone"
@@ -52,7 +52,7 @@ def _tally(folder: Path, how: str, times: int, seed: int, every: int) -> Tally:
         shutil.copytree(template, trial)
         may = (
             models
-            if file.name.startswith(f"{WRITES}-") and "begun" not in file.name
+            if file.name.startswith(f"{WRITE_LOG}-") and "begun" not in file.name
             else models[-1:]
         )
         count(tally, call(_asked, trial, file, what, content, may), file, what)
@@ -80,7 +80,7 @@ def _written(home: Path, version: str, killed: bool) -> list[Documents]:
     with Child(_write, home / written.NAME, ops, killed) as writer:
         ended = writer.end()
     assert ended.signal == 9 if killed else ended.well, str(ended)
-    assert (home / written.NAME / generation / f"{WRITES}-wal").exists() == killed
+    assert (home / written.NAME / generation / f"{WRITE_LOG}-wal").exists() == killed
     return found
 
 

@@ -60,11 +60,11 @@ from klsa_search.storage.names import (
     LOCK,
     LOCKS,
     LOG_FILES,
+    LOG_LOCK,
     MANIFEST,
     MARKER,
     NEW_CURRENT,
     PASSAGES,
-    WRITING,
 )
 from klsa_search.storage.partitions import generations_of_build
 
@@ -138,7 +138,7 @@ def writing(path: Path) -> Iterator[None]:
 
     A write is short, so this waits for other writers; it does not wait for a build.
     """
-    with exclusive_lock(path / WRITING, timeout=WRITE_TIMEOUT):
+    with exclusive_lock(path / LOG_LOCK, timeout=WRITE_TIMEOUT):
         yield
 
 

@@ -54,7 +54,7 @@ from klsa_search.storage.names import (
     LOG_ID,
     MARKER,
     NAME,
-    WRITES,
+    WRITE_LOG,
 )
 from klsa_search.storage.partitions import (
     documents_of,
@@ -208,7 +208,7 @@ def copy_logs(path: Path, generations: Sequence[Path], targets: Sequence[Path]) 
         with writing(path) if attempt else nullcontext():
             before = [log.last() for log in logs]
             for log, target in zip(logs, targets, strict=True):
-                for name in (LOG_ID, WRITES):  # of the first attempt
+                for name in (LOG_ID, WRITE_LOG):  # of the first attempt
                     (target / name).unlink(missing_ok=True)
                 log.copy_to(target)
             if len(logs) == 1 or [log.last() for log in logs] == before:

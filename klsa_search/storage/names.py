@@ -12,8 +12,8 @@ from klsa_search.errors import SettingsError
 
 CURRENT = "CURRENT"
 LOCK = "LOCK"
-WRITING = "WRITING"
-LOCKS = (LOCK, WRITING)
+LOG_LOCK = "WRITING"
+LOCKS = (LOCK, LOG_LOCK)
 """The first is taken to change CURRENT, the second also to write to the log."""
 MANIFEST = "manifest.json"
 MARKER = "KLSA-INDEX"
@@ -39,11 +39,11 @@ SCRATCH = "scratch"
 PASSAGES = "passages"
 """Folder within a generation that has the index of its passages."""
 
-WRITES = "WRITES"
-LOG_ID = f"{WRITES}-begun"
-NEW_WRITES = f".{WRITES}.{NEW}"
+WRITE_LOG = "WRITES"
+LOG_ID = f"{WRITE_LOG}-begun"
+NEW_WRITE_LOG = f".{WRITE_LOG}.{NEW}"
 LOG_FILES = re.compile(
-    rf"{WRITES}(-begun|-wal|-shm|-journal)?|{re.escape(NEW_WRITES)}(-journal)?"
+    rf"{WRITE_LOG}(-begun|-wal|-shm|-journal)?|{re.escape(NEW_WRITE_LOG)}(-journal)?"
     rf"|delta-[a-z0-9-]+\.npz|\.delta-[a-z0-9-]+\.{NEW}"
     rf"|saturated\.lock|saturated-[a-z0-9-]+\.bin|\.saturated-[a-z0-9-]+\.{NEW}"
 )

@@ -21,7 +21,7 @@ from klsa_search.storage.catalog import aliases_in, replace_aliases
 from klsa_search.storage.files import exclusive_lock, sync
 from klsa_search.storage.generations import named, writing
 from klsa_search.storage.maintenance import delete_index, indexes_in
-from klsa_search.storage.names import LOG_ID, NEW, WRITES, index_path
+from klsa_search.storage.names import LOG_ID, NEW, WRITE_LOG, index_path
 from klsa_search.storage.partitions import generations_of_build
 from klsa_search.storage.repository import (
     Backup,
@@ -172,7 +172,7 @@ def _replace_log(repository: Repository, copy: BuildCopy, generation: Path) -> b
     path, log = generation.parent, WriteLog(generation)
     if log.state_id() == copy.log_state:
         return True
-    if not copy.log or (generation / f"{WRITES}-wal").exists():  # left by another program
+    if not copy.log or (generation / f"{WRITE_LOG}-wal").exists():  # left by another program
         return False
     fresh = path / f".{generation.name}.{NEW}"
     with suppress(FileNotFoundError):  # left by a process that died
@@ -180,7 +180,7 @@ def _replace_log(repository: Repository, copy: BuildCopy, generation: Path) -> b
     fresh.mkdir()
     try:
         for name, file in copy.log.items():
-            earlier = log.path if name == WRITES and log.path.exists() else None
+            earlier = log.path if name == WRITE_LOG and log.path.exists() else None
             repository.fetch(file, fresh / name, earlier)
             sync(fresh / name)
         with writing(path):
@@ -191,7 +191,7 @@ def _replace_log(repository: Repository, copy: BuildCopy, generation: Path) -> b
                 create_log(log.path)
             if not log.state_id():  # readers need the ID only for a log with rows
                 (fresh / LOG_ID).replace(generation / LOG_ID)
-            (fresh / WRITES).replace(log.path)
+            (fresh / WRITE_LOG).replace(log.path)
             sync(generation)
     finally:
         shutil.rmtree(fresh)

@@ -29,7 +29,7 @@ from klsa_search.errors import IndexDamaged, StoreError
 from klsa_search.storage.current import last_resort
 from klsa_search.storage.database import copy_database, open_to_read, row_checksum
 from klsa_search.storage.files import read_regular, unreadable, write_fresh
-from klsa_search.storage.names import LOG_ID, WRITES
+from klsa_search.storage.names import LOG_ID, WRITE_LOG
 
 APPLICATION: Final = 0x4B4C5357  # "KLSW", in the file header
 SCHEMA: Final = """
@@ -141,7 +141,7 @@ class WriteLog:
 
     def __init__(self, generation: Path) -> None:
         self._generation = generation
-        self.path = generation / WRITES
+        self.path = generation / WRITE_LOG
 
     def last(self) -> LogPosition:
         """Return the end of the log. Cost: reading some pages, for any length."""
@@ -260,7 +260,7 @@ class WriteLog:
             if connection is None:
                 return
             write_fresh(generation / LOG_ID, read_log_id(self.path) or "")
-            copy_database(connection, generation / WRITES)
+            copy_database(connection, generation / WRITE_LOG)
 
     def _read_rows(self, after: int, last: LogPosition) -> list[Write]:
         writes, size = [], 0

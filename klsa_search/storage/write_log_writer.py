@@ -24,7 +24,7 @@ from klsa_search.core.wording import counted
 from klsa_search.errors import StoreError
 from klsa_search.storage.database import refuse_network, row_checksum, use_wal
 from klsa_search.storage.files import is_real, sync, write_fresh
-from klsa_search.storage.names import LOG_ID, NEW_WRITES
+from klsa_search.storage.names import LOG_ID, NEW_WRITE_LOG
 from klsa_search.storage.write_log import (
     APPLICATION,
     SCHEMA,
@@ -221,8 +221,8 @@ def create_log(path: Path) -> None:
     """Create a log without rows, atomically."""
     if read_log_id(path) is not None:
         raise damaged(path, "it is missing")
-    fresh = path.with_name(NEW_WRITES)
-    for name in (fresh, fresh.with_name(f"{NEW_WRITES}-journal")):
+    fresh = path.with_name(NEW_WRITE_LOG)
+    for name in (fresh, fresh.with_name(f"{NEW_WRITE_LOG}-journal")):
         name.unlink(missing_ok=True)
     with closing(sqlite3.connect(fresh, isolation_level=None)) as connection:
         log_id = secrets.randbits(31)
