@@ -23,9 +23,9 @@ from klsa_search.errors import TermNotFound
 from klsa_search.lowrank.expansion_matrix import largest_entries
 from klsa_search.search.index import Index
 from klsa_search.search.query.term_dictionary import (
-    commonest,
-    sources_of,
-    writings_of,
+    most_frequent_form,
+    surface_forms_of,
+    usages_of,
     written_forms,
 )
 from klsa_search.search.ranking.parameters import checked_integer
@@ -41,10 +41,10 @@ def words_of(index: Index, terms: Iterable[int]) -> list[str]:
     def documents_at(rows: Iterable[int]) -> list[Document]:
         return index.documents_at(arrays.doc_ids_at(np.fromiter(rows, np.int64)))
 
-    forms = map(written_forms, sources_of(arrays, index.analyzer, documents_at, numbers))
+    forms = map(written_forms, usages_of(arrays, index.analyzer, documents_at, numbers))
     names = arrays.vocabulary.terms
     return [
-        commonest(counts) if counts else names[number]
+        most_frequent_form(counts) if counts else names[number]
         for number, counts in zip(numbers, forms, strict=True)
     ]
 
@@ -91,10 +91,10 @@ def strongest_terms(
     order = sorted(range(len(names)), key=lambda at: (-weights[at], names[at]))[:k]
     (document,) = index.documents_at(doc_ids)
     text = "\n".join(searched_texts(document, index.settings.searched_fields))
-    written = writings_of(index.analyzer, text, {names[at] for at in order})
+    written = surface_forms_of(index.analyzer, text, {names[at] for at in order})
     return tuple(
         StrongTerm(
-            word=commonest(written[names[at]]) if names[at] in written else names[at],
+            word=most_frequent_form(written[names[at]]) if names[at] in written else names[at],
             term=names[at],
             weight=float(weights[at]),
             count=int(counts.data[at]),

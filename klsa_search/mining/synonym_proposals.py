@@ -15,7 +15,7 @@ from typing import Final
 from klsa_search.analysis.languages import stop_list
 from klsa_search.core.service_reports import SynonymCandidate, SynonymProposal
 from klsa_search.search.index import Index
-from klsa_search.search.query.term_dictionary import commonest
+from klsa_search.search.query.term_dictionary import most_frequent_form
 
 _RARE: Final = 3
 """Documents with a word up to which synonyms are proposed for it."""
@@ -122,7 +122,7 @@ def _candidates(
                 examples[added][text] += count
     candidates = [
         SynonymCandidate(
-            commonest(forms[added]),
+            most_frequent_form(forms[added]),
             texts.total(),
             total,
             [text for text, _ in texts.most_common(_SHOWN)],

@@ -254,7 +254,7 @@ nb::str marked_html(nb::str text, const std::vector<std::pair<i64, i64>>& marks)
 }
 
 constexpr int DIGIT = 2, UNKNOWN = 4;        // kinds of an end of a form: see `query/runs.py`
-constexpr int BOOLEAN = 2, HAS_UNKNOWN = 4;  // traits: see `query/pieces.py`
+constexpr int BOOLEAN = 2, HAS_UNKNOWN = 4;  // flags: see `query/pieces.py`
 constexpr i32 SEPARATE = -2;                 // number of forms
 constexpr size_t LONGEST = 1 << 12;          // bytes of a form, which has fewer words
 constexpr size_t MEAN_LENGTH = 32;           // of forms for which the table has room
@@ -291,16 +291,16 @@ class QueryForms {
             for (auto form : missing) texts.append(nb::str(form.data(), form.size()));
             return texts;
         }
-        int traits = 0;
+        int flags = 0;
         Terms terms;
-        const bool is_alone = add_words(forms, terms, traits);
+        const bool is_alone = add_words(forms, terms, flags);
         nb::list result;
         i32 largest = -1;
         for (const i32 term : terms) {
             result.append(term);
             largest = std::max(largest, term);
         }
-        return nb::make_tuple(result, is_alone && largest >= 0 ? traits : -1);
+        return nb::make_tuple(result, is_alone && largest >= 0 ? flags : -1);
     }
 
     nb::object variants(std::string_view query) const {
@@ -312,7 +312,7 @@ class QueryForms {
             if (number < 0) return nb::none();
             const Form& f = form(number);
             checked += f.checked;
-            if (f.traits & (BOOLEAN | HAS_UNKNOWN) || checked >= max_checked_) return nb::none();
+            if (f.flags & (BOOLEAN | HAS_UNKNOWN) || checked >= max_checked_) return nb::none();
             result.update(f.variants);
         }
         return result;
@@ -323,13 +323,13 @@ class QueryForms {
         table_.keep(text, SEPARATE);
     }
 
-    void add(std::string_view text, int first, int last, bool begins, bool ends, int traits, bool covers_unknown,
+    void add(std::string_view text, int first, int last, bool begins, bool ends, int flags, bool covers_unknown,
              const Terms& words, const Terms& joined, const std::vector<std::string_view>& corrected,
              const std::vector<std::pair<std::string_view, Terms>>& divided,
              nb::typed<nb::dict, nb::str, nb::str> variants) {
         make_room(text);
         const size_t checked = corrected.size() + divided.size();
-        Form form{variants, first, last, traits, begins, ends, covers_unknown, checked, numbers_.size()};
+        Form form{variants, first, last, flags, begins, ends, covers_unknown, checked, numbers_.size()};
         auto append = [&](const Terms& terms) {
             numbers_.insert(numbers_.end(), terms.begin(), terms.end());
             return numbers_.size();
@@ -350,7 +350,7 @@ class QueryForms {
   private:
     struct Form {
         nb::dict variants;
-        int first, last, traits;
+        int first, last, flags;
         bool begins, ends, covers_unknown;
         size_t checked;                                                 // words that may be corrected or divided
         size_t words, joined = 0, corrected = 0, divided = 0, end = 0;  // where they begin in `numbers_`
@@ -416,14 +416,14 @@ class QueryForms {
     }
 
     // Add the terms of forms; return whether each could be read without the others.
-    bool add_words(const std::vector<i32>& forms, Terms& terms, int& traits) const {
+    bool add_words(const std::vector<i32>& forms, Terms& terms, int& flags) const {
         Terms checked, divided;
         size_t unknown = 0, variants = 0;
         bool covers_unknown = false;
         for (const i32 number : forms) {
             const Form& f = form(number);
-            traits |= f.traits;
-            unknown += (f.traits & HAS_UNKNOWN) > 0;
+            flags |= f.flags;
+            unknown += (f.flags & HAS_UNKNOWN) > 0;
             covers_unknown |= f.covers_unknown;
             variants += f.corrected - f.joined;
             const auto words = numbers(f.words, f.joined);
@@ -508,10 +508,10 @@ void bind_words(nb::module_& module) {
         .def(nb::init<i64, i64, i64>(), nb::arg("capacity"), nb::arg("max_checked"), nb::arg("max_variants"))
         .def("read", &QueryForms::read, nb::arg("query"),
              nb::sig("def read(self, query: str) -> tuple[list[int], int] | list[str]"), R"(
-            Return the terms of a query and its traits, or the forms that `add` has to add first.
+            Return the terms of a query and its flags, or the forms that `add` has to add first.
 
             The terms of words come first, then those of joined words, then those of their parts, which
-            are not repeated. Traits are -1 without a term that documents contain, and if the forms do
+            are not repeated. Flags are -1 without a term that documents contain, and if the forms do
             not suffice: see max_checked, max_variants.
         )")
         .def("variants", &QueryForms::variants, nb::arg("query"),
@@ -523,7 +523,7 @@ void bind_words(nb::module_& module) {
         .def("add_separate", &QueryForms::add_separate, nb::arg("text"),
              "Add two pieces that are not read together, although their words might be joined.")
         .def("add", &QueryForms::add, nb::arg("text"), nb::arg("first"), nb::arg("last"), nb::arg("begins"),
-             nb::arg("ends"), nb::arg("traits"), nb::arg("covers_unknown"), nb::arg("words"), nb::arg("joined"),
+             nb::arg("ends"), nb::arg("flags"), nb::arg("covers_unknown"), nb::arg("words"), nb::arg("joined"),
              nb::arg("corrected"), nb::arg("divided"), nb::arg("variants"), R"(
             Add a form.
 

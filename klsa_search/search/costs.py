@@ -16,7 +16,7 @@ from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
 from klsa_search.search.filters.masks import FilterCache, FilterLike, key_of
 from klsa_search.search.query.operators import MAX_SIGNS
 from klsa_search.search.query.parser import QueryParser
-from klsa_search.search.query.pieces import CHARACTERS, SIGNS, numbers_of, traits_of
+from klsa_search.search.query.pieces import CHARACTERS, SIGNS, flags_of, numbers_of
 from klsa_search.search.query.syntax import Clause, parse_boolean
 from klsa_search.search.query.word_reader import MAX_CORRECTIONS
 from klsa_search.search.state.state import State
@@ -233,7 +233,7 @@ def _counts(parser: QueryParser, query: str, settings: ParsingSettings) -> Query
     operators = phrase_documents = 0
     has_prefix = False
     pieces = parser.pieces.of(query)
-    if settings.operators is not False and traits_of(pieces) & SIGNS:
+    if settings.operators is not False and flags_of(pieces) & SIGNS:
         clauses, reason = parser.operators.clauses(query, settings.operators)
         if reason is None:
             signed = [clause for clause in clauses if clause.has_sign][:MAX_SIGNS]
@@ -246,7 +246,7 @@ def _counts(parser: QueryParser, query: str, settings: ParsingSettings) -> Query
     matches = sum(int(frequencies[number]) for number in {*numbers} if number >= 0)
     if max(numbers, default=NO_TERM) == NO_TERM:  # stop words are searched in all documents
         matches = phrase_documents = documents
-    if has_prefix or traits_of(pieces) & CHARACTERS:
+    if has_prefix or flags_of(pieces) & CHARACTERS:
         matches = documents
     return QueryCounts(
         len(numbers),
@@ -273,7 +273,7 @@ def is_quick(state: State, query: str, k: int) -> bool:
     """Return whether a search by words takes at most 1 ms: see `Index.is_quick`."""
     if k > _QUICK_HITS or len(query) > _QUICK_QUERY or state.info.analyzer.tokenizes:
         return False
-    terms = state.query_parser.known_terms_of(query)
+    terms = state.query_parser.plain_term_numbers(query)
     return (
         terms is not None
         and not (state.rules and state.rules.for_query(query))

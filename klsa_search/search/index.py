@@ -17,7 +17,7 @@ from klsa_search.core.parameters import SearchParameters
 from klsa_search.core.wording import counted
 from klsa_search.errors import SettingsError
 from klsa_search.search.configuration import Configuration
-from klsa_search.search.engine.snapshot import Arrays
+from klsa_search.search.engine.snapshot import IndexArrays
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.filters.masks import FilterLike
 from klsa_search.search.models import NO_MODELS, Models, refuse_other_model
@@ -91,7 +91,7 @@ class Index:
         return bool(self._models.embedders) and bool(self._reader.dimensions)
 
     @property
-    def arrays(self) -> Arrays:
+    def arrays(self) -> IndexArrays:
         """Return the arrays of the present state, for other packages; not public.
 
         Those of several partitions follow one another; PartitionsUnsupported if these are in other

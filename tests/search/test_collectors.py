@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klsa_search.search.engine.mask import Mask
-from klsa_search.search.engine.top_docs import best_of, boosted, named_first, ranked
+from klsa_search.search.engine.top_docs import best_of, boosted, id_match_first, ranked
 from klsa_search.search.pages.applied_rules import Pinned
 from klsa_search.search.pages.collectors import (
     SortKey,
@@ -66,10 +66,10 @@ def test_boosts_move_documents_and_keep_their_scores_before():
     ("named", "expected", "total"), [(4, [4, 2, 6], 6), (2, [2, 6, 0], 6), (1, [1, 2, 6], 7)]
 )
 def test_a_named_document_comes_first_match_or_not(named, expected, total):
-    top = named_first(RANK, named, len(SCORES))(3, None)
+    top = id_match_first(RANK, named, len(SCORES))(3, None)
     assert (top.doc_ids.tolist(), top.total) == (expected, total)
     assert top.scores[0] == SCORES[named]
-    assert named_first(RANK, named, len(SCORES))(3, mask_of(3, 7)).doc_ids.tolist() == [3, 7]
+    assert id_match_first(RANK, named, len(SCORES))(3, mask_of(3, 7)).doc_ids.tolist() == [3, 7]
 
 
 def test_pages_of_a_ranking_that_rescores_do_not_overlap():

@@ -12,13 +12,7 @@ import pytest
 from klsa_search import Index, Query, build, open_index
 from klsa_search._native import share_seeds
 from klsa_search.core.array_types import SortedTexts
-from klsa_search.errors import (
-    DocumentNotFound,
-    IndexDamaged,
-    QueryError,
-    SettingsError,
-    StoreError,
-)
+from klsa_search.errors import DocumentNotFound, IndexDamaged, QueryError, SettingsError, StoreError
 from klsa_search.indexing import refit, repair
 from klsa_search.search.engine.evidence import SharedAnswers
 from klsa_search.search.engine.mask import Mask
@@ -761,7 +755,7 @@ def test_pages_do_not_overlap_if_later_documents_score_higher(distinct: bool) ->
                 scores=own[:count],
                 ordinals=np.arange(count),
                 keys=[()] * count,
-                named=False,
+                has_id_match=False,
                 distinct=kept[:count] if distinct else [],
                 total=40,
                 facets={},

@@ -60,7 +60,7 @@ class _shared_property(lazy_property[T]):  # noqa: N801 - a decorator
     """
 
     def __init__(self, make: Callable[..., T]) -> None:
-        def shared(snapshot: Arrays) -> T:
+        def shared(snapshot: IndexArrays) -> T:
             if snapshot.unrestricted is None:
                 return make(snapshot)
             value: T = getattr(snapshot.unrestricted, make.__name__)
@@ -71,7 +71,7 @@ class _shared_property(lazy_property[T]):  # noqa: N801 - a decorator
 
 
 @dataclass(frozen=True)
-class Arrays:
+class IndexArrays:
     """The arrays of all documents of an index in this process, of one or several partitions.
 
     generation       folder of its files, of several partitions that of the first
@@ -128,7 +128,7 @@ class Arrays:
     ordinals: npt.NDArray[np.int64] | None = None
     collection: CollectionTerms | None = None
     remote_rows: RemoteRows = NO_REMOTE_ROWS
-    unrestricted: Arrays | None = None
+    unrestricted: IndexArrays | None = None
     answers: AnswerView = field(default_factory=lambda: AnswerCache().present())
 
     def __len__(self) -> int:
@@ -311,7 +311,7 @@ class Arrays:
 
 
 @dataclass(frozen=True)
-class Snapshot(Arrays):
+class Snapshot(IndexArrays):
     """The arrays of one generation, and those of documents written since."""
 
     @property

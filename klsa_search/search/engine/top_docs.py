@@ -166,13 +166,13 @@ def boosted(rank: Rank, factors: npt.NDArray[np.float64]) -> Rank:
     return by_factors
 
 
-def leading_first(rank: Rank, leading: DocumentMask) -> Rank:
+def code_matches_first(rank: Rank, code_matches: DocumentMask) -> Rank:
     """Return a ranking in which some documents that match come before all others.
 
-    leading  (N,) which
+    code_matches  (N,) which
     Cost: a second ranking.
     """
-    parts = Mask(leading), Mask(~leading)
+    parts = Mask(code_matches), Mask(~code_matches)
 
     def with_leading(k: int, mask: Mask | None, *, matches: bool = False) -> TopDocs:
         first, following = (rank(k, intersection(mask, part), matches=matches) for part in parts)
@@ -185,7 +185,7 @@ def leading_first(rank: Rank, leading: DocumentMask) -> Rank:
     return with_leading
 
 
-def named_first(rank: Rank, named: int, size: int) -> Rank:
+def id_match_first(rank: Rank, id_match: int, size: int) -> Rank:
     """Return a ranking in which a document comes first if the mask allows it, match or not.
 
     size  number of doc ids of the index
@@ -193,15 +193,15 @@ def named_first(rank: Rank, named: int, size: int) -> Rank:
 
     def with_named(k: int, mask: Mask | None, *, matches: bool = False) -> TopDocs:
         top = rank(k, mask, matches=matches)
-        if mask is not None and named not in mask:
+        if mask is not None and id_match not in mask:
             return top
-        is_named, total = top.doc_ids == named, top.total
-        first = top.at(is_named)
-        if not is_named.any():
-            first = ranked(rank, np.full(1, named), size)
+        is_id_match, total = top.doc_ids == id_match, top.total
+        first = top.at(is_id_match)
+        if not is_id_match.any():
+            first = ranked(rank, np.full(1, id_match), size)
             total += int(first.scores[0] == 0)
-        matching = top.matches and top.matches.with_document(named)
-        top = first.joined(top.at(~is_named)).at(slice(k))
+        matching = top.matches and top.matches.with_document(id_match)
+        top = first.joined(top.at(~is_id_match)).at(slice(k))
         return top._replace(total=total, matches=matching)
 
     return with_named

@@ -124,8 +124,8 @@ _FEWEST: Final = 2  # terms of a generated query, at least
 _TERMS: Final = 20  # and at most
 _HITS: Final = 10  # of which the best T counts
 _LEAST: Final = 1e-3  # smallest T and 1 - T in logarithms
-_STEPS: Final = 50
-_NEAR: Final = 1e-9
+_MAX_NEWTON_STEPS: Final = 50
+_CONVERGED: Final = 1e-9  # largest change of a weight in the last step
 _PRIOR: Final = np.array([1.0, 0.0, 0.5])
 """a, b and c without evidence.
 
@@ -134,7 +134,12 @@ T of one half, as of a document that contains every word once, is slightly bette
 
 
 class Calibration(NamedTuple):
-    """Maps T to a quality: a, b and c above."""
+    """Maps T to a quality, by the weights of the logistic function above.
+
+    share   a, of the logit of T
+    terms   b, of the logarithm of the number of terms
+    offset  c
+    """
 
     share: float
     terms: float
@@ -230,13 +235,13 @@ def _fit(features: Values, labels: Values, weight: float) -> Values:
     weight  of one example, relative to the prior
     """
     weights = _PRIOR.copy()
-    for _ in range(_STEPS):
+    for _ in range(_MAX_NEWTON_STEPS):
         with np.errstate(over="ignore"):  # an infinite divisor is a chance of 0
             chances = 1 / (1 + np.exp(-features @ weights))
         gradient = weight * features.T @ (labels - chances) - (weights - _PRIOR)
         spread = weight * features.T @ (features * (chances * (1 - chances))[:, None])
         step = np.linalg.solve(spread + np.eye(len(weights)), gradient)
         weights += step
-        if np.abs(step).max() < _NEAR:
+        if np.abs(step).max() < _CONVERGED:
             break
     return weights

@@ -1,7 +1,8 @@
 """The parts of scores of the default ranking, and what they consist of.
 
-Scores of documents far from the first are estimates: E from the rows of the seeds, T without
-neighbours, X omitted. The engine says which parts of a score are.
+The parts are expansion (E), coverage (T), latent (L) and lexical (X): see `search.rankers.klsa`.
+Those of documents far from the first are estimates: E from the rows of the seeds, T without
+neighbours, X as 0. The engine says which parts of a score are estimates.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ from klsa_search.search.filters.parser import (
     in_postorder,
     invalid,
 )
-from klsa_search.storage.columns.column import Column, RangeMask
+from klsa_search.storage.columns.column import Column, ColumnPredicate
 from klsa_search.storage.columns.columns import Field, Fields, ranges_of
 from klsa_search.storage.columns.local_forms import (
     Amount,
@@ -82,7 +82,7 @@ def mask_of(
     """
     now = datetime.now(UTC).replace(microsecond=0, tzinfo=None)
     steps = [
-        (_finder(fields, node, find, now) if isinstance(node, Condition) else None, node)
+        (_predicate(fields, node, find, now) if isinstance(node, Condition) else None, node)
         for node in in_postorder(filter_)
     ]
 
@@ -194,14 +194,14 @@ def key_of(filter_: FilterLike) -> tuple[str, str]:
     return (kind, f"{text} at {int(time.time())}") if may_be_relative else (kind, text)
 
 
-def _finder(
+def _predicate(
     fields: Fields, condition: Condition, find: FindDocuments | None, now: datetime
-) -> RangeMask:
+) -> ColumnPredicate:
     check_deadline()
     if fields.is_blank(condition.field):  # it has no type that a condition could contradict
         return lambda first, after: np.zeros(after - first, np.bool_)
     if condition.field == ID and ID not in fields and find is not None:
-        return _id_finder(condition, find)
+        return _id_predicate(condition, find)
     field = fields.filterable(condition.field, "filter")
     try:
         values = [_typed(field, value, now, fields.forms) for value in condition.values]
@@ -226,7 +226,7 @@ def _finder(
         raise invalid(error.message) from None
 
 
-def _id_finder(condition: Condition, find: FindDocuments) -> RangeMask:
+def _id_predicate(condition: Condition, find: FindDocuments) -> ColumnPredicate:
     if condition.comparison not in ("=", "IN"):
         raise invalid(f"{ID!r} with {condition.comparison}: IDs are compared with = and IN only")
     doc_ids = find([str(value) for value in condition.values])

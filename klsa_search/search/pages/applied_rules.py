@@ -96,11 +96,11 @@ NO_RULES: Final = AppliedRules()
 
 
 def apply_rules(
-    state: State, rules: Sequence[Rule], *, named: int | None, may_pin: bool
+    state: State, rules: Sequence[Rule], *, id_match: int | None, may_pin: bool
 ) -> AppliedRules:
     """Return what rules change in a state of an index.
 
-    named    document whose ID is the query, which comes first in any case
+    id_match  document whose ID is the query, which comes first in any case
     may_pin  the hits are documents and not sorted by fields, so that some can be pinned
     Unknown documents, and boosts of fields that the index does not have, change nothing: see
     `rule_warnings`.
@@ -115,7 +115,7 @@ def apply_rules(
     ]
     for precedence, (pin, rule_id) in enumerate(ordered):
         doc_id = find(pin.id)
-        if doc_id is not None and doc_id != named and doc_id not in hidden:
+        if doc_id is not None and doc_id != id_match and doc_id not in hidden:
             pins.setdefault(doc_id, Pin(pin.id, rule_id, pin.position, precedence))
     boosts = (
         _Boost(rule.id, boost.factor, mask)

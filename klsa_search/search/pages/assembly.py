@@ -71,10 +71,12 @@ def assemble_results(
         )
         warnings += failed
         hits = hits[request.offset : request.offset + request.candidates]
-    quality, said = None, plan.interpretation
+    quality, interpretation = None, plan.interpretation
     if request.quality:
         qualities = [hit.quality for hit in hits if hit.quality is not None]
-        quality = max(qualities, default=0.0 if said.words or said.unknown else None)
+        quality = max(
+            qualities, default=0.0 if interpretation.words or interpretation.unknown else None
+        )
     tokens = truncated = None
     if request.max_tokens is not None:
 
@@ -87,7 +89,7 @@ def assemble_results(
         )
     return SearchResults(
         query=request.query,
-        interpretation=said,
+        interpretation=interpretation,
         hits=hits,
         total=total,
         ranker=plan.parameters.ranker,

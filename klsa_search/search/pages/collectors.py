@@ -20,8 +20,8 @@ from klsa_search.search.engine.top_docs import (
     TopDocs,
     best_of,
     boosted,
-    leading_first,
-    named_first,
+    code_matches_first,
+    id_match_first,
     ranked,
 )
 from klsa_search.search.filters.masks import filter_of
@@ -244,7 +244,7 @@ def count_matches(state: State, plan: QueryPlan) -> int:
     """
     mask, positions = _mask_and_pins(state, plan, is_blank=False)
     terms, builder = {*plan.parsed.terms}, plan.parsed.builder
-    if plan.request.match == "all" and mask and builder and plan.named is None and not positions:
+    if plan.request.match == "all" and mask and builder and plan.id_match is None and not positions:
         for alternatives in builder.alternatives.values():
             if not any(terms.isdisjoint(one) for one in alternatives):
                 allowed = state.snapshot.allowed(mask)
@@ -330,14 +330,14 @@ def _ranking(
         rank = partial(best_of, _feedback_scores(state, plan))
     if plan.vector is not None:
         parts = vector_parts(state.snapshot, plan.vector, rank, mask, state.searcher.evidence)
-        named = [] if plan.named is None else [plan.named]
-        rank = with_vectors(rank, parts, np.array([*pins, *named], np.int64))
+        id_matches = [] if plan.id_match is None else [plan.id_match]
+        rank = with_vectors(rank, parts, np.array([*pins, *id_matches], np.int64))
     if plan.rules.boosts and not is_blank:
         rank = boosted(rank, plan.rules.factors(len(state.snapshot)))
-    if plan.parsed.leading is not None and not is_blank:
-        rank = leading_first(rank, plan.parsed.leading)
-    if plan.named is not None:
-        rank = named_first(rank, plan.named, len(state.snapshot))
+    if plan.parsed.code_matches is not None and not is_blank:
+        rank = code_matches_first(rank, plan.parsed.code_matches)
+    if plan.id_match is not None:
+        rank = id_match_first(rank, plan.id_match, len(state.snapshot))
     return rank
 
 
@@ -355,7 +355,7 @@ def _mask_and_pins(
         mask = intersection(mask, state.snapshot.live)
     if not plan.rules.pins:
         return mask, {}
-    first_is_taken = plan.named is not None and (mask is None or plan.named in mask)
+    first_is_taken = plan.id_match is not None and (mask is None or plan.id_match in mask)
     positions = positions_of(plan.rules.pins, pinnable, first_is_taken=first_is_taken)
     return without(mask, [*positions], len(state.snapshot)), positions
 

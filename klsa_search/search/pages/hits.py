@@ -74,13 +74,13 @@ def _highlights(
 def _set_qualities(state: State, plan: QueryPlan, hits: Sequence[Hit], top: TopDocs) -> None:
     """Set the qualities of hits; none for a query without words."""
     synonyms = plan.parsed.synonyms
-    query_terms = state.query_parser.known_terms(plan.parsed) - synonyms.added
+    query_terms = state.query_parser.term_names(plan.parsed) - synonyms.added
     terms = query_terms.union(plan.interpretation.unknown)
-    if not terms and plan.named is None:
+    if not terms and plan.id_match is None:
         return
     qualities = state.quality.of(state.snapshot, terms, top.doc_ids, synonyms.of)
     for hit, doc_id, quality in zip(hits, top.doc_ids.tolist(), qualities, strict=True):
-        hit.quality = 1.0 if doc_id == plan.named else quality
+        hit.quality = 1.0 if doc_id == plan.id_match else quality
 
 
 def hits_of(

@@ -24,9 +24,7 @@ _BLANK_BEFORE_DIGIT: Final = re.compile(r"(?<=[^\W_]) (?=\d)")
 _RUN: Final = re.compile(r"\d+|[^\W\d_]+")
 
 
-def named_document(
-    state: State, request: Query, mask: Mask | None, evidence: Evidence
-) -> int | None:
+def id_match_of(state: State, request: Query, mask: Mask | None, evidence: Evidence) -> int | None:
     """Return the doc id of the document whose ID is the query, or None.
 
     Letters and digits that no document contains as typed are the only ID of these, whatever signs
@@ -49,7 +47,7 @@ def named_document(
 
 
 def id_rank(query: str, id_: str | None) -> int:
-    """Return how many IDs are likelier for a query than that of a document that it names."""
+    """Return the rank of an ID among those that a query may stand for, 0 for the likeliest."""
     ids = _ids_of(query.strip())
     return ids.index(id_) if id_ in ids else 0  # a part of an ID names no more than one
 

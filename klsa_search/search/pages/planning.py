@@ -21,7 +21,7 @@ from klsa_search.search.models import (
     embedded_query,
 )
 from klsa_search.search.pages.applied_rules import NO_RULES, AppliedRules, apply_rules
-from klsa_search.search.pages.named_documents import named_document
+from klsa_search.search.pages.named_documents import id_match_of
 from klsa_search.search.query.interpretation import QueryInterpretation
 from klsa_search.search.query.parser import ParsedQuery
 from klsa_search.search.query.query import Query, SearchOptions, VectorLike, as_query
@@ -39,7 +39,7 @@ class QueryPlan(NamedTuple):
     """A search in one state of an index: see `plan_search`.
 
     parsed      query, without its mask
-    named       document whose ID the query is; it comes first
+    id_match    document whose ID the query is; it comes first
     parameters  of its ranking
     reported    parameters that its ranker uses, by name
     mask        documents that may be returned, by the caller and by the operators; None for all
@@ -55,7 +55,7 @@ class QueryPlan(NamedTuple):
     request: Query
     parsed: ParsedQuery
     interpretation: QueryInterpretation
-    named: int | None
+    id_match: int | None
     parameters: RankingSettings
     reported: Mapping[str, Any]
     mask: Mask | None
@@ -113,19 +113,19 @@ def plan_search(
         evidence = None if evidence is None else evidence.of_passages()
     parsing, chosen = state.parameters.read(request.parameters)
     finds_id = request.group == "document" and not ranks_only
-    named = named_document(state, request, mask, evidence or LOCAL) if finds_id else None
+    id_match = id_match_of(state, request, mask, evidence or LOCAL) if finds_id else None
     if query_is_id:  # all partitions ask the same questions, but one of them names the document
-        named = None
-    query_is_id = query_is_id or named is not None
+        id_match = None
+    query_is_id = query_is_id or id_match is not None
     typed = not ranks_only or request.explain
     parsed, interpretation = _parse(
         state, request, parsing, evidence, typed=typed, query_is_id=query_is_id
     )
-    if named is not None:
-        parsed, interpretation = _found_by_id(state, parsed, interpretation, named)
+    if id_match is not None:
+        parsed, interpretation = _found_by_id(state, parsed, interpretation, id_match)
     allowed, rules = intersection(mask, parsed.mask), NO_RULES
     if request.rules and opened.rules.rules:
-        rules = _rules(opened, state, request, interpretation, named)
+        rules = _rules(opened, state, request, interpretation, id_match)
     requested, vector, warnings = request.vector, None, embedded.warnings
     if requested is None and not query_is_id:
         requested = embedded.vector
@@ -142,7 +142,7 @@ def plan_search(
         request=request,
         parsed=parsed if parsed.mask is None else parsed._replace(mask=None),  # it is in `mask`
         interpretation=interpretation,
-        named=named,
+        id_match=id_match,
         parameters=chosen,
         reported=reported,
         mask=allowed,
@@ -157,12 +157,12 @@ def plan_search(
 
 
 def _found_by_id(
-    state: State, parsed: ParsedQuery, interpretation: QueryInterpretation, named: int
+    state: State, parsed: ParsedQuery, interpretation: QueryInterpretation, id_match: int
 ) -> tuple[ParsedQuery, QueryInterpretation]:
     """Return a query that is the ID of a document, which is a hit with or without its words."""
-    (id_,) = state.documents.ids([named])
+    (id_,) = state.documents.ids([id_match])
     if parsed.mask is not None:
-        parsed = parsed._replace(mask=parsed.mask.with_document(named))
+        parsed = parsed._replace(mask=parsed.mask.with_document(id_match))
     return parsed, replace(interpretation, id=id_, unknown=())
 
 
@@ -220,7 +220,7 @@ def _rules(
     state: State,
     request: Query,
     interpretation: QueryInterpretation,
-    named: int | None,
+    id_match: int | None,
 ) -> AppliedRules:
     """Return what the rules of the index change in a search."""
     query, filter_ = request.query, request.filter
@@ -230,13 +230,18 @@ def _rules(
     readings = readings_of(query, interpretation, fields, analyzer)
     matching = opened.rules.matching(readings, filter_)
     may_pin = not request.sort and request.group == "document"
-    applied = apply_rules(opened, matching, named=named, may_pin=may_pin)
+    applied = apply_rules(opened, matching, id_match=id_match, may_pin=may_pin)
     if state is not opened and opened.passages is not None:
         return applied.of_passages(opened.passages)
     return applied
 
 
-def _has_operators(said: QueryInterpretation) -> bool:
+def _has_operators(interpretation: QueryInterpretation) -> bool:
     """Return whether operators of the query restrict the documents."""
-    restricting = said.phrases or said.required or said.excluded or said.fields
-    return bool(restricting or said.boolean)
+    restricting = (
+        interpretation.phrases
+        or interpretation.required
+        or interpretation.excluded
+        or interpretation.fields
+    )
+    return bool(restricting or interpretation.boolean)

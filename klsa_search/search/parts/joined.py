@@ -24,7 +24,7 @@ from klsa_search.kernels.vocabulary import Vocabulary
 from klsa_search.lowrank.sparse_expansion import NO_REMOTE_ROWS, SegmentedExpansion
 from klsa_search.search.engine.answer_cache import AnswerCache
 from klsa_search.search.engine.mask import Mask
-from klsa_search.search.engine.snapshot import FIRST_LATER, Arrays, Snapshot
+from klsa_search.search.engine.snapshot import FIRST_LATER, IndexArrays, Snapshot
 from klsa_search.search.parts.reading import global_doc_ids, local_doc_ids, positions_of
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class JoinedArrays(Arrays):
+class JoinedArrays(IndexArrays):
     """The arrays of several partitions, which share those that do not depend on documents.
 
     partitions   in order
@@ -94,7 +94,7 @@ class JoinedArrays(Arrays):
 
 
 def joined(
-    partitions: Sequence[Snapshot], unrestricted: Callable[[], Arrays] | None = None
+    partitions: Sequence[Snapshot], unrestricted: Callable[[], IndexArrays] | None = None
 ) -> JoinedArrays:
     """Return the arrays of several partitions in one state.
 
@@ -119,7 +119,7 @@ def joined(
         for part in partition.query_kernel.postings.parts
     ]
     weighting = replace(first.query_kernel.weighting, common=common)
-    shared = {array.name: getattr(first, array.name) for array in fields(Arrays)}
+    shared = {array.name: getattr(first, array.name) for array in fields(IndexArrays)}
     has_deletions = any(partition.live is not None for partition in partitions)
     arrays = {
         "vocabulary": vocabulary.without(frequencies == 0),

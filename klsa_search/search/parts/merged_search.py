@@ -261,7 +261,7 @@ async def plan_and_seeds(
     _refuse_ranker(request.query.ranker, index)  # planning may need arrays that no partition has
     begun = await _begun(searches, request)
     answers = [plan for plan in begun if plan is not None]
-    leading = next((answer for answer in answers if answer.named), answers[0])
+    leading = next((answer for answer in answers if answer.has_id_match), answers[0])
     _refuse_ranker(leading.plan.parameters.ranker, index)
     return leading.plan, _shared(begun, leading.seeds)
 
@@ -298,7 +298,7 @@ async def _begun(searches: PartSearches, request: PartRequest) -> list[PartPlan 
         ranks = {
             number: id_rank(request.query.query, plan.plan.interpretation.id)
             for number, plan in enumerate(begun)
-            if plan is not None and plan.named
+            if plan is not None and plan.has_id_match
         }
         if ranks:
             # The others rank by the words of the ID, as the partition that has the document does.

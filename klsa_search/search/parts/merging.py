@@ -36,7 +36,9 @@ def merged_order(
     distinct. Pinned documents are at their positions.
     """
     answered = [(number, page) for number, page in enumerate(pages) if page is not None]
-    moves = sort or any(p.pins or p.named or p.distinct or p.leading for _, p in answered)
+    moves = sort or any(
+        p.pins or p.has_id_match or p.distinct or p.code_matches for _, p in answered
+    )
     if not moves and wanted <= size:
         entries = [PageEntry(n, at) for n, page in answered for at in range(len(page.doc_ids))]
         first = by_score([page for _, page in answered])[:wanted].tolist()
@@ -46,7 +48,7 @@ def merged_order(
         for number, page in answered
         for position, pin in enumerate(page.pins)
     )
-    first_is_taken = any(page.named for _, page in answered)
+    first_is_taken = any(page.has_id_match for _, page in answered)
     positions = free_positions((pin for _, pin, _ in pinned), first_is_taken=first_is_taken)
     position_of = dict(zip((entry for *_, entry in pinned), positions, strict=True))
     descending = [spec.endswith(":desc") for spec in sort]
@@ -90,14 +92,14 @@ def _order_keys(
     pins = len(page.pins)
     # Later documents are in the order of partitions: their ordinals count hidden ones.
     ordinals = np.minimum(page.ordinals, FIRST_LATER).tolist()
-    columns = (page.leading or repeat(False), (-page.scores).tolist(), ordinals)
+    columns = (page.code_matches or repeat(False), (-page.scores).tolist(), ordinals)
     ordered = [
         (True, *values, not leads, score, ordinal, PageEntry(partition, position))
         for position, (values, leads, score, ordinal) in enumerate(
             zip(_comparable(page.keys, descending), *columns, strict=False)
         )
     ][pins:]
-    if page.named and ordered:
+    if page.has_id_match and ordered:
         ordered[0] = (False, *ordered[0][1:])
     return ordered
 

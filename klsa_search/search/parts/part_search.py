@@ -31,7 +31,7 @@ from klsa_search.search.pages.collectors import (
 from klsa_search.search.pages.facets import Facet
 from klsa_search.search.pages.hit_explanations import explanation_of
 from klsa_search.search.pages.hits import fetch_hits
-from klsa_search.search.pages.named_documents import named_document
+from klsa_search.search.pages.named_documents import id_match_of
 from klsa_search.search.pages.planning import QueryPlan, plan_search
 from klsa_search.search.pages.results import Hit
 from klsa_search.search.query.query import Query
@@ -57,20 +57,21 @@ SortValue = tuple[bool, Any]
 class PartPage(NamedTuple):
     """The first documents of a search in one partition.
 
-    doc_ids   (n,) in this part, in order
-    scores    (n,)
+    doc_ids       (n,) in this part, in order
+    scores        (n,)
     total, facets  of all matches of the part
-    ordinals  (n,) numbers that order documents with equal scores: see `Snapshot.ordinals_of`
-    keys      values of the fields to sort by, of each document
-    named     whether the first that is not pinned is the document whose ID is the query, and comes
-              first: not if fields order the documents
-    distinct  value of the field whose values must be distinct, of each document; empty without one
-    pins      of the first documents, which rules pin
-    leading   whether each document contains the codes of the query, and comes before those that do
-              not; empty without codes, and if fields order the documents
-    answers   to questions of the ranking that the evidence leaves open, from these documents; if
-              there are some, there are no documents
-    hits      all hits, if another process returns them with the page
+    ordinals      (n,) numbers that order documents with equal scores: see `Snapshot.ordinals_of`
+    keys          values of the fields to sort by, of each document
+    has_id_match  whether the first that is not pinned is the document whose ID is the query, and
+                  comes first: not if fields order the documents
+    distinct      value of the field whose values must be distinct, of each document; empty without
+                  one
+    pins          of the first documents, which rules pin
+    code_matches  whether each document contains the codes of the query, and comes before those that
+                  do not; empty without codes, and if fields order the documents
+    answers       to questions of the ranking that the evidence leaves open, from these documents;
+                  if there are some, there are no documents
+    hits          all hits, if another process returns them with the page
     """
 
     doc_ids: DocIds
@@ -79,10 +80,10 @@ class PartPage(NamedTuple):
     facets: Mapping[str, Facet]
     ordinals: npt.NDArray[np.int64] = _NO_ORDINALS
     keys: Sequence[Sequence[SortValue]] = ()
-    named: bool = False
+    has_id_match: bool = False
     distinct: Sequence[SortValue] = ()
     pins: Sequence[Pin] = ()
-    leading: Sequence[bool] = ()
+    code_matches: Sequence[bool] = ()
     answers: Answers = NONE
     hits: Sequence[Hit] | None = None
 
@@ -119,9 +120,9 @@ class PartPlan(NamedTuple):
     answers: Answers = NONE
 
     @property
-    def named(self) -> bool:
+    def has_id_match(self) -> bool:
         """Return whether the query is the ID of a document of this partition."""
-        return self.plan.named is not None
+        return self.plan.id_match is not None
 
 
 class PartSearch:
@@ -158,17 +159,23 @@ class PartSearch:
     def plan_for(self, state: State, request: PartRequest) -> QueryPlan | None:
         """Return the plan in another partition, if it has numbers of terms alone and is final."""
         plan, parsed = self.plan, self.plan.parsed
-        of_documents = plan.mask, plan.pinnable, plan.vector, parsed.leading, parsed.stop_scores
+        of_documents = (
+            plan.mask,
+            plan.pinnable,
+            plan.vector,
+            parsed.code_matches,
+            parsed.stop_scores,
+        )
         if (
             self._evidence.local
             or plan.request is not request.query
             or plan.rules is not NO_RULES
-            or any(value is not None for value in (plan.named, *of_documents))
+            or any(value is not None for value in (plan.id_match, *of_documents))
         ):
             return None
         ranked, group = self._ranked, request.query.group
         finds_id = group == "document" and not request.ranks_only
-        if finds_id and named_document(state, request.query, None, self._evidence) is not None:
+        if finds_id and id_match_of(state, request.query, None, self._evidence) is not None:
             return None
         state, collection = state.searched_by(group), ranked.snapshot.collection
         built = 0 if collection is None else len(collection)  # alike in all
@@ -221,7 +228,7 @@ class PartSearch:
                     seeds.names = [(record.id, record.title) for record in records]
         # Without what has the size of the partition.
         rules = AppliedRules(plan.rules.ids)
-        parsed = plan.parsed._replace(leading=None)
+        parsed = plan.parsed._replace(code_matches=None)
         plan = plan._replace(parsed=parsed, mask=None, pinnable=None, vector=None, rules=rules)
         return PartPlan(plan, candidates, self._evidence.local)
 
@@ -248,7 +255,7 @@ class PartSearch:
         keys = sort_values(sort_keys(self.query.sort, ranked.fields), top.doc_ids)
         ordinals = ranked.snapshot.ordinals_of(top.doc_ids)
         is_sorted = bool(self.query.sort)
-        leading = None if is_sorted else plan.parsed.leading
+        code_matches = None if is_sorted else plan.parsed.code_matches
         field = distinct_field(self.query.distinct, ranked)
         values = (
             [] if field is None else sort_values([SortKey(field, descending=False)], top.doc_ids)
@@ -256,8 +263,8 @@ class PartSearch:
         distinct = [value for (value,) in values]
         return PartPage(
             top.doc_ids, top.scores, top.total, facets, ordinals, keys,
-            not is_sorted and first == [plan.named], distinct, pinned,
-            () if leading is None else leading[top.doc_ids].tolist(), evidence.local,
+            not is_sorted and first == [plan.id_match], distinct, pinned,
+            () if code_matches is None else code_matches[top.doc_ids].tolist(), evidence.local,
         )  # fmt: skip
 
     def page(self, top: TopDocs) -> PartPage:

@@ -23,7 +23,7 @@ from klsa_search.search.engine.collection_statistics import (
     PartitionStatistics,
 )
 from klsa_search.search.engine.evidence import SharedAnswers
-from klsa_search.search.engine.snapshot import Arrays
+from klsa_search.search.engine.snapshot import IndexArrays
 from klsa_search.search.filters.masks import FilterLike, key_of
 from klsa_search.search.parts.joined import joined
 from klsa_search.search.parts.rounds import LocalSearches, PartSearches, run_rounds
@@ -158,7 +158,7 @@ class PartSet(ABC):
         return None
 
     @property
-    def arrays(self) -> Arrays:
+    def arrays(self) -> IndexArrays:
         """Return the arrays of all documents; PartitionsUnsupported if there are none here."""
         raise PartitionsUnsupported(
             f"the partitions of index `{self.facts.path.parent.name}` are in other processes, and "
@@ -212,7 +212,7 @@ class LocalParts(PartSet):
     """
 
     parts: Sequence[LocalPart]
-    unrestricted: Callable[[], Arrays] | None = None
+    unrestricted: Callable[[], IndexArrays] | None = None
     _views: OrderedDict[tuple[str, str], LocalParts] = field(
         init=False, default_factory=OrderedDict
     )
@@ -225,12 +225,12 @@ class LocalParts(PartSet):
         return self.parts[0].state if len(self.parts) == 1 else None
 
     @property
-    def arrays(self) -> Arrays:
+    def arrays(self) -> IndexArrays:
         """Return the arrays of all documents. Cost: that of `joined` for several parts."""
         return self._joined() if self.only_state is None else self.only_state.snapshot
 
     @lazy_property
-    def _joined(self) -> Callable[[], Arrays]:
+    def _joined(self) -> Callable[[], IndexArrays]:
         # Views of these keep it, and must not keep these.
         return cache(partial(joined, [p.state.snapshot for p in self.parts], self.unrestricted))
 

@@ -19,7 +19,7 @@ from klsa_search.search.query.matching import (
     containing_words,
     pattern_names,
 )
-from klsa_search.search.query.pieces import Pieces
+from klsa_search.search.query.pieces import PieceCache
 from klsa_search.search.query.syntax import BooleanQuery, Clause
 from klsa_search.search.query.term_dictionary import MIN_PREFIX, best_completions
 from klsa_search.search.query.word_reader import MAX_CORRECTIONS, MAX_FORMS, WordReader
@@ -41,7 +41,7 @@ class ClauseReader:
     columns  keyword fields that can be searched by name
     """
 
-    def __init__(self, pieces: Pieces, columns: Mapping[str, Field]) -> None:
+    def __init__(self, pieces: PieceCache, columns: Mapping[str, Field]) -> None:
         self._pieces, self._columns = pieces, columns
         self._snapshot, self._analyzer = pieces.snapshot, pieces.analyzer
         self._term_dictionary, self._stop_words = pieces.term_dictionary, pieces.stop_words

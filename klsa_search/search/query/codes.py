@@ -16,7 +16,7 @@ from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
 from klsa_search.search.query.interpretation import QueryBuilder, Word
 from klsa_search.search.query.matching import live_documents_of_phrase, pattern_names
-from klsa_search.search.query.pieces import Pieces
+from klsa_search.search.query.pieces import PieceCache
 from klsa_search.search.query.syntax import Clause
 
 SHORT: Final = 3
@@ -120,7 +120,7 @@ def codes_of(text: str) -> list[str]:
 class CodeReader:
     """Finds the documents that contain codes; thread-safe."""
 
-    def __init__(self, pieces: Pieces) -> None:
+    def __init__(self, pieces: PieceCache) -> None:
         self._pieces, self._snapshot = pieces, pieces.snapshot
 
     def may_be_codes(self, text: str) -> list[str]:

@@ -23,9 +23,9 @@ from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.query_terms import UNKNOWN
 from klsa_search.search.query.interpretation import Word, Words
 from klsa_search.search.query.matching import count_all, counts_with, documents_with
-from klsa_search.search.query.pieces import Pieces
+from klsa_search.search.query.pieces import PieceCache
 from klsa_search.search.query.similar_terms import SimilarTerms, cost
-from klsa_search.search.query.term_dictionary import written_as
+from klsa_search.search.query.term_dictionary import most_frequent_case
 
 MIN_WORD_LETTERS: Final = 4
 """Letters of a word that is corrected, at least: shorter words have too many neighbours."""
@@ -95,8 +95,8 @@ class Correction(NamedTuple):
     sure: bool = True
 
 
-class Circumstances(NamedTuple):
-    """Where a word stands.
+class WordContext(NamedTuple):
+    """Context of a word in its query.
 
     context       other terms of the query; None to correct a word by itself, as rankings are
                   evaluated
@@ -113,8 +113,8 @@ class Circumstances(NamedTuple):
     synonyms: bool = False
 
 
-BY_ITSELF: Final = Circumstances()
-"""A word by itself."""
+NO_CONTEXT: Final = WordContext()
+"""That of a word by itself."""
 
 
 class _Best(NamedTuple):
@@ -134,7 +134,7 @@ class Corrector:
     documents; the corrections of 16,384 words are cached. Memory: 20 bytes a term.
     """
 
-    def __init__(self, pieces: Pieces) -> None:
+    def __init__(self, pieces: PieceCache) -> None:
         self._snapshot, self._analyzer = pieces.snapshot, pieces.analyzer
         self._term_dictionary, self._divider = pieces.term_dictionary, pieces.divider
         self._configured_words = pieces.configured_words
@@ -143,7 +143,7 @@ class Corrector:
         self._bests: dict[Hashable, _Best | None] = {}
 
     def correction(
-        self, word: str, evidence: Evidence, where: Circumstances = BY_ITSELF
+        self, word: str, evidence: Evidence, where: WordContext = NO_CONTEXT
     ) -> Correction | None:
         """Return the correction of a word that no document contains, or None.
 
@@ -153,7 +153,7 @@ class Corrector:
         find = partial(self._correction, evidence, word, where)
         return evidence.cached(self._corrections, (word, where), find)
 
-    def _correction(self, evidence: Evidence, word: str, where: Circumstances) -> Correction | None:
+    def _correction(self, evidence: Evidence, word: str, where: WordContext) -> Correction | None:
         folded = self._analyzer.folded(word)
         if self._analyzer.term(folded) in self._common:
             return None
@@ -192,10 +192,10 @@ class Corrector:
         self, word: str, least: int, evidence: Evidence, context: tuple[int, ...]
     ) -> Correction | None:
         """Return the best word at one edit of a folded one that so many documents contain."""
-        best = self._best(word, evidence, Circumstances(context), least)
+        best = self._best(word, evidence, WordContext(context), least)
         return None if best is None else Correction((best.term,), best.written)
 
-    def _configured(self, word: str, evidence: Evidence, where: Circumstances) -> _Best | None:
+    def _configured(self, word: str, evidence: Evidence, where: WordContext) -> _Best | None:
         """Return the best word of synonyms or rules for a folded word that no document contains.
 
         One of synonyms is as frequent as what these search as well, and fits as that does.
@@ -259,14 +259,14 @@ class Corrector:
                 (forms,) = self._term_dictionary.forms([term], evidence)
                 nearest = self._nearest_form(typed, forms, 1, unfinished=False)
                 if nearest is not None:
-                    halves[at] = Word(written_as(forms, nearest[1]), term)
+                    halves[at] = Word(most_frequent_case(forms, nearest[1]), term)
                     yield tuple(halves)
 
     def _word(self, text: str) -> Word:
         number = self._snapshot.vocabulary.numbers.get(self._analyzer.term(text), UNKNOWN)
         return Word(text, number)
 
-    def _is_sure(self, word: str, best: _Best, where: Circumstances) -> bool:
+    def _is_sure(self, word: str, best: _Best, where: WordContext) -> bool:
         """Return whether a candidate replaces a word.
 
         It does if only letters changed their order, whatever the documents, or if it is a word of
@@ -290,7 +290,7 @@ class Corrector:
         return not by_itself and best.score + likely > 0
 
     def _best(
-        self, word: str, evidence: Evidence, where: Circumstances, least: int = 1
+        self, word: str, evidence: Evidence, where: WordContext, least: int = 1
     ) -> _Best | None:
         """Return the best candidate for a folded word.
 
@@ -302,7 +302,7 @@ class Corrector:
         return evidence.cached(self._bests, key, find)
 
     def _find_best(
-        self, word: str, evidence: Evidence, where: Circumstances, least: int
+        self, word: str, evidence: Evidence, where: WordContext, least: int
     ) -> _Best | None:
         for_two = TWO_EDIT_LETTERS if where.context is None else SURE_LETTERS
         edits = 2 if len(word) >= for_two and least == 1 else 1
@@ -336,7 +336,7 @@ class Corrector:
                 cost_, form = nearest
                 score = math.log(frequencies[term]) + weights[term] - cost_
                 if best is None or score > best.score:
-                    best = _Best(score, weights[term], term, written_as(forms, form), form)
+                    best = _Best(score, weights[term], term, most_frequent_case(forms, form), form)
         return best
 
     def _nearest_form(
@@ -393,7 +393,7 @@ class Corrector:
             math.log(frequencies[term]) + weights[term] - _unfinished(folded, self._name(term))
             for term in terms
         )
-        where = Circumstances(context, alone=not context)
+        where = WordContext(context, alone=not context)
         best = self._best(folded, evidence, where) if len(folded) >= MIN_WORD_LETTERS else None
         if best is not None and best.score > likely:
             return True

@@ -7,7 +7,7 @@ from typing import Final
 from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.query.corrections import SURE_LETTERS, Correction, Corrector
 from klsa_search.search.query.interpretation import Word
-from klsa_search.search.query.pieces import Pieces
+from klsa_search.search.query.pieces import PieceCache
 
 MAX_RARE_DOCUMENTS: Final = 3
 """Documents that contain a word of which another writing is searched as well, at most."""
@@ -19,7 +19,7 @@ MIN_FREQUENCY_RATIO: Final = 100
 class DoubtfulWords:
     """Finds what doubtful words of queries to one snapshot are meant to be; thread-safe."""
 
-    def __init__(self, pieces: Pieces, corrector: Corrector) -> None:
+    def __init__(self, pieces: PieceCache, corrector: Corrector) -> None:
         self._corrector, self._analyzer = corrector, pieces.analyzer
         self._kernel = pieces.snapshot.query_kernel
 

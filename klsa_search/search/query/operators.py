@@ -14,7 +14,7 @@ from klsa_search.core.parameters import ParsingSettings
 from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.query.interpretation import Relaxed
 from klsa_search.search.query.matching import documents_with
-from klsa_search.search.query.pieces import SIGNS, Pieces, traits_of
+from klsa_search.search.query.pieces import SIGNS, PieceCache, flags_of
 from klsa_search.search.query.syntax import (
     MAX_OPERANDS,
     BooleanQuery,
@@ -67,7 +67,7 @@ class OperatorReader:
     """
 
     def __init__(
-        self, pieces: Pieces, fields: Collection[str], stored: Collection[str] = ()
+        self, pieces: PieceCache, fields: Collection[str], stored: Collection[str] = ()
     ) -> None:
         self._pieces, self._fields = pieces, fields
         self._names = sorted({name.casefold() for name in (*fields, *stored)})
@@ -90,7 +90,7 @@ class OperatorReader:
         if boolean is None and not in_capitals(query) and _is_one_line(query):
             stray = (word for word in stray_words(query) if word not in relaxed)
             relaxed |= dict.fromkeys(stray, "not_an_operator")
-        has_signs = traits_of(self._pieces.of(query)) & SIGNS
+        has_signs = flags_of(self._pieces.of(query)) & SIGNS
         clauses, reason = self.clauses(query, settings.operators) if has_signs else ([], None)
         relaxed |= _stray_operators(query, clauses) | self._stray_names(clauses)
         if boolean is not None:

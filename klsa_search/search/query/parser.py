@@ -31,16 +31,16 @@ from klsa_search.search.query.joining import covered_words, may_be_split
 from klsa_search.search.query.matching import containing_words
 from klsa_search.search.query.operators import SHORT, OperatorReader, as_words
 from klsa_search.search.query.pieces import (
-    ALL_TRAITS,
+    ALL_FLAGS,
     BOOLEAN,
     CHARACTERS,
     DOUBTFUL,
     HAS_UNKNOWN,
     MAY_BE_CODE,
     SIGNS,
-    Pieces,
+    PieceCache,
+    flags_of,
     numbers_of,
-    traits_of,
 )
 from klsa_search.search.query.synonyms import NONE, SynonymExpansion, Synonyms, add_synonyms
 from klsa_search.search.query.syntax import BooleanQuery, Clause, in_capitals, last_word
@@ -59,14 +59,14 @@ MAX_TERMS: Final = 256
 class ParsedQuery(NamedTuple):
     """A parsed query.
 
-    terms       numbers of the terms to rank by, repetitions included, at most `MAX_TERMS` distinct;
-                negative if unknown
-    mask        documents that satisfy required and excluded clauses, and contain as many words as
-                `match` requires; None for all
-    builder     what it was made by; None if that was not needed: see `QueryParser.interpretation`
-    synonyms    what synonyms added
-    stop_scores  (N,) scores of a query of stop words alone, which has no terms; else None
-    leading     (N,) which documents contain its codes as typed, and come first; None for none
+    terms         numbers of the terms to rank by, repetitions included, at most `MAX_TERMS`
+                  distinct; negative if unknown
+    mask          documents that satisfy required and excluded clauses, and contain as many words as
+                  `match` requires; None for all
+    builder       what it was made by; None if that was not needed: see `QueryParser.interpretation`
+    synonyms      what synonyms added
+    stop_scores   (N,) scores of a query of stop words alone, which has no terms; else None
+    code_matches  (N,) which documents contain its codes as typed, and come first; None for none
     """
 
     terms: Sequence[int]
@@ -74,7 +74,7 @@ class ParsedQuery(NamedTuple):
     builder: QueryBuilder | None = None
     synonyms: SynonymExpansion = NONE
     stop_scores: Scores | None = None
-    leading: DocumentMask | None = None
+    code_matches: DocumentMask | None = None
 
 
 class QueryParser:
@@ -101,7 +101,7 @@ class QueryParser:
         self._columns = {name: columns[name] for name in columns.keys() - set(searched)}
         self.fields = {*searched, *columns}
         configured = ConfiguredWords(synonyms.as_written, rules, analyzer)
-        self.pieces = Pieces(snapshot, analyzer, documents_at, configured)
+        self.pieces = PieceCache(snapshot, analyzer, documents_at, configured)
         self.codes = CodeReader(self.pieces)
         self.operators = OperatorReader(self.pieces, self.fields, stored)
         self._clauses = ClauseReader(self.pieces, self._columns)
@@ -172,33 +172,36 @@ class QueryParser:
             return None
         has_case = not _are_in_capitals(query)
         rules = ParsingRules(settings.spelling, evidence=evidence, has_case=has_case)
-        terms, traits = self._read_forms(query, rules, typed=typed)
+        terms, flags = self._read_forms(query, rules, typed=typed)
         operators, refused = settings.operators, CHARACTERS | (HAS_UNKNOWN | DOUBTFUL) * typed
         if operators is not False:
             refused |= SIGNS | BOOLEAN * (has_case or operators is True)
-        if traits & refused:
+        if flags & refused:
             return None
         may_mean = has_case or "&" in query or "/" in query  # stop words
         if operators is None and may_mean and self._stop_words.meant(query, SHORT):
             return None
-        leading, may_be_code = None, typed and traits & MAY_BE_CODE and settings.spelling != "off"
+        code_matches, may_be_code = (
+            None,
+            typed and flags & MAY_BE_CODE and settings.spelling != "off",
+        )
         if may_be_code and (codes := self.codes.read(query, evidence)):
-            leading = self.codes.documents(codes, evidence)
+            code_matches = self.codes.documents(codes, evidence)
             terms = [*terms, *new_terms(codes, terms)]
-        has_synonyms = traits & HAS_UNKNOWN or not self._first_terms.isdisjoint(terms)
+        has_synonyms = flags & HAS_UNKNOWN or not self._first_terms.isdisjoint(terms)
         if settings.synonyms and self._first_terms and has_synonyms:
             return None
-        return ParsedQuery(terms, leading=leading)
+        return ParsedQuery(terms, code_matches=code_matches)
 
     def _read_forms(self, query: str, rules: ParsingRules, *, typed: bool) -> tuple[list[int], int]:
-        """Return the terms of a query of words, as `ClauseReader.read` adds them, and its traits.
+        """Return the terms of a query of words, as `ClauseReader.read` adds them, and its flags.
 
         A form is a piece of a query, or several that may be joined. Neither the analyser nor the
         syntax looks across other blanks outside of quotes, and queries repeat words, so what a form
         adds is found once: 65,536 are cached for each way of reading, some 8 MB.
 
         typed  do not correct words, which depends on the others: see `parse`
-        Traits are -1 without a term, and if words must be read together: those of long queries, and
+        Flags are -1 without a term, and if words must be read together: those of long queries, and
         of queries with many corrections; and if other calls may not know the evidence of a new
         form. Cost: 1 µs for ten words that were read before.
         """
@@ -209,7 +212,7 @@ class QueryParser:
             table = _native.QueryForms(_CAPACITY, MAX_CORRECTIONS, MAX_VARIANTS)
             self._forms[rules.spelling, rules.has_case] = table
         while isinstance(result := table.read(query), list):
-            if typed and traits_of(self.pieces.of(query)) & HAS_UNKNOWN:
+            if typed and flags_of(self.pieces.of(query)) & HAS_UNKNOWN:
                 return [], -1
             if not all(self._add_form(text, rules, table) for text in result):
                 return [], -1
@@ -234,7 +237,7 @@ class QueryParser:
         is_alone = not builder.contained and len(builder.checked) < MAX_CORRECTIONS
         is_split = any(" " in one.written or may_be_split(one) for one in joined)
         is_doubtful = is_split or any(map(self.words.doubtful.is_doubtful, before))
-        traits = traits_of(pieces) | DOUBTFUL * is_doubtful
+        flags = flags_of(pieces) | DOUBTFUL * is_doubtful
         variants = [*joined, *(Variant(word.text, (), parts) for word, parts in divided.items())]
         shown = dict[str, str]()
         for variant in variants:
@@ -246,7 +249,7 @@ class QueryParser:
             last=pieces[-1].last.last,
             begins=pieces[0].first.may_end,
             ends=pieces[-1].last.may_begin,
-            traits=traits if is_alone else ALL_TRAITS,
+            flags=flags if is_alone else ALL_FLAGS,
             covers_unknown=not unknown.keys().isdisjoint(covered_words(joined)),
             words=[word.number for word in words if word.number >= 0],
             joined=_numbers(word for variant in joined for word in variant.words),
@@ -288,9 +291,9 @@ class QueryParser:
                 as_words(clause.text) if clause in unmatched else clause for clause in clauses
             ]
             builder = self._read_clauses(clauses, rules)
-        leading = None
+        code_matches = None
         if typed and boolean is None:
-            leading = self.codes.apply(clauses, builder, exact=settings.match != "any")
+            code_matches = self.codes.apply(clauses, builder, exact=settings.match != "any")
         builder.relaxed = relaxed
         builder.boolean = None if boolean is None else boolean.written
         expansion, scores = NONE, None
@@ -308,7 +311,7 @@ class QueryParser:
             containing = containing_words(self.snapshot, counted, settings.match, evidence)
             allowed = containing if allowed is None else allowed & containing
         mask = None if allowed is None else Mask(allowed)
-        return ParsedQuery(builder.terms, mask, builder, expansion, scores, leading)
+        return ParsedQuery(builder.terms, mask, builder, expansion, scores, code_matches)
 
     def _with_last_word(self, query: str, rules: ParsingRules) -> ParsingRules:
         """Return rules with the last word of the query if it is to be completed, or may be."""
@@ -355,14 +358,14 @@ class QueryParser:
             return missing
         return {clause for clause, _, _ in builder.plain_phrases}
 
-    def known_terms_of(self, query: str) -> Sequence[int] | None:
+    def plain_term_numbers(self, query: str) -> Sequence[int] | None:
         """Return the term numbers of a query of known words, or None for other queries.
 
         Parsing such a query takes at most 20 µs. Cost: 1 µs.
         """
         pieces = self.pieces.of(query)
         numbers = numbers_of(pieces)
-        if traits_of(pieces) & (SIGNS | HAS_UNKNOWN):
+        if flags_of(pieces) & (SIGNS | HAS_UNKNOWN):
             return None
         if max(numbers, default=0) < 0:  # stop words only
             return None
@@ -386,7 +389,7 @@ class QueryParser:
             assert builder is not None
         return builder.interpretation(query)
 
-    def known_terms(self, parsed: ParsedQuery) -> set[str]:
+    def term_names(self, parsed: ParsedQuery) -> set[str]:
         """Return the terms of a query that the index knows."""
         terms = self.snapshot.vocabulary.terms
         return {terms[number] for number in parsed.terms if number >= 0}

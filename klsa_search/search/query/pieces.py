@@ -46,8 +46,8 @@ DOUBTFUL: Final = 32
 """It has a rare word that may be misspelt, or words that documents write as one."""
 MAY_BE_CODE: Final = 64
 """It has a digit, or a word after a slash, as codes have."""
-ALL_TRAITS: Final = 127
-_TRAITS: Final = attrgetter("traits")
+ALL_FLAGS: Final = 127
+_FLAGS: Final = attrgetter("flags")
 _IN_CODES: Final = re.compile(r"\d|[/\\]\w")
 
 
@@ -57,20 +57,20 @@ class Piece:
 
     numbers     term numbers of its words
     words       its words; none if a custom tokenizer finds them, which may look across blanks
-    traits      what it may do besides adding its terms, as bits
+    flags       what it may do besides adding its terms, as bits
     first, last  its runs of letters and digits next to the blanks; `NO_RUN` where a sign is
     characters  single characters that stand alone, with the terms of pairs that contain them
     """
 
     numbers: tuple[int, ...]
     words: tuple[Word, ...]
-    traits: int
+    flags: int
     first: Run
     last: Run
     characters: dict[str, list[int]]
 
 
-class Pieces(dict[str, Piece]):
+class PieceCache(dict[str, Piece]):
     """Caches the pieces of queries to one snapshot; thread-safe.
 
     Its attributes are what all readers of a query share: the snapshot with its analyser and its
@@ -125,7 +125,7 @@ class Pieces(dict[str, Piece]):
         numbers = tuple(word.number for word in words)
         runs = runs_of(text, self.numbers)
         alone = self.characters(text)
-        traits = (
+        flags = (
             SIGNS * (not is_plain(text))
             | BOOLEAN * (text == "not" or may_be_boolean(text))
             | HAS_UNKNOWN * (UNKNOWN in numbers)
@@ -135,7 +135,7 @@ class Pieces(dict[str, Piece]):
         piece = Piece(
             numbers=numbers,
             words=words,
-            traits=ALL_TRAITS if self.analyzer.tokenizes else traits,
+            flags=ALL_FLAGS if self.analyzer.tokenizes else flags,
             first=runs[0] if runs and text.startswith(runs[0].text) else NO_RUN,
             last=runs[-1] if runs and runs[-1].sign == " " else NO_RUN,
             characters=alone,
@@ -155,9 +155,9 @@ class Pieces(dict[str, Piece]):
         )
 
 
-def traits_of(pieces: Sequence[Piece]) -> int:
+def flags_of(pieces: Sequence[Piece]) -> int:
     """Return what pieces may do besides adding their terms, as bits."""
-    return reduce(or_, map(_TRAITS, pieces), 0)
+    return reduce(or_, map(_FLAGS, pieces), 0)
 
 
 def numbers_of(pieces: Sequence[Piece]) -> list[int]:

@@ -20,7 +20,7 @@ from klsa_search.core.field_weights import SearchedFields
 from klsa_search.core.lazy import lazy_property
 from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.query_terms import UNKNOWN
-from klsa_search.search.engine.snapshot import Arrays, Snapshot
+from klsa_search.search.engine.snapshot import IndexArrays, Snapshot
 from klsa_search.search.query.interpretation import Word
 from klsa_search.search.query.matching import Alternatives, counts_with
 
@@ -52,7 +52,7 @@ _COMPOUNDING: Final = frozenset(
 )
 """Languages that write compounds as one word."""
 
-_SOURCES: Final = 5
+_USAGES: Final = 5
 """Documents that are read for each term."""
 
 _CHARACTERS: Final = 10_000
@@ -65,7 +65,7 @@ DocumentsAt = Callable[[Iterable[int]], list[Document]]
 class TermDictionary:
     """Finds terms of a snapshot by prefix; thread-safe.
 
-    The first look-up sorts all terms. The sources of the written forms of terms are cached until a
+    The first look-up sorts all terms. The usages of the written forms of terms are cached until a
     write changes them (`Snapshot.answers`).
     """
 
@@ -186,22 +186,22 @@ class TermDictionary:
             for term, question in zip(terms, questions, strict=True)
             if not evidence.is_answered(question)
         ]
-        computed = dict(zip(new, self._sources_of(new), strict=True))
+        computed = dict(zip(new, self._usages_of(new), strict=True))
         return [
             written_forms(evidence.of(question, partial(computed.__getitem__, term)))
             for question, term in zip(questions, terms, strict=True)
         ]
 
-    def _sources_of(self, terms: Sequence[int]) -> list[tuple[Source, ...]]:
+    def _usages_of(self, terms: Sequence[int]) -> list[tuple[TermUsage, ...]]:
         """Return how the documents of the snapshot write terms."""
         answers = self._snapshot.answers
         cached = {term: answers.get(("forms", term), [term]) for term in terms}
-        sources_by_term = cast(dict[int, tuple[Source, ...]], cached)
-        new = [term for term, sources in cached.items() if sources is None]
-        read = sources_of(self._snapshot, self._analyzer, self._documents_at, new)
-        for term, sources in zip(new, read, strict=True):
-            sources_by_term[term] = answers.put(("forms", term), sources)
-        return [sources_by_term[term] for term in terms]
+        usages_by_term = cast(dict[int, tuple[TermUsage, ...]], cached)
+        new = [term for term, usages in cached.items() if usages is None]
+        read = usages_of(self._snapshot, self._analyzer, self._documents_at, new)
+        for term, usages in zip(new, read, strict=True):
+            usages_by_term[term] = answers.put(("forms", term), usages)
+        return [usages_by_term[term] for term in terms]
 
     def _stem_beginning(self, beginning: str, evidence: Evidence) -> str:
         """Return a term shorter than a prefix that has words with that prefix, or ""."""
@@ -243,10 +243,10 @@ def best_completions(
     return [max(best, key=lambda term: counts[term])]  # the first of equals
 
 
-class Source(NamedTuple):
+class TermUsage(NamedTuple):
     """How a document writes a term.
 
-    saturation  of the term in the document, by which sources are chosen
+    saturation  of the term in the document, by which usages are chosen
     ordinal     of the document, which orders equal ones
     forms       written forms with their counts
     """
@@ -256,18 +256,18 @@ class Source(NamedTuple):
     forms: Counter[str]
 
 
-def written_forms(sources: Iterable[Source]) -> Counter[str]:
+def written_forms(usages: Iterable[TermUsage]) -> Counter[str]:
     """Return the written forms of a term with their counts; empty if none is found.
 
     Counts are of the five documents in which the term has the highest weight.
     """
-    best = sorted(sources, key=lambda source: (-source.saturation, source.ordinal))[:_SOURCES]
-    return sum((source.forms for source in best), Counter())
+    best = sorted(usages, key=lambda usage: (-usage.saturation, usage.ordinal))[:_USAGES]
+    return sum((usage.forms for usage in best), Counter())
 
 
-def sources_of(
-    snapshot: Arrays, analyzer: Analyzer, documents_at: DocumentsAt, terms: Sequence[int]
-) -> list[tuple[Source, ...]]:
+def usages_of(
+    snapshot: IndexArrays, analyzer: Analyzer, documents_at: DocumentsAt, terms: Sequence[int]
+) -> list[tuple[TermUsage, ...]]:
     """Return how each term is written in the five documents in which it has the highest weight.
 
     Only their beginnings count, each read and analysed once.
@@ -275,18 +275,20 @@ def sources_of(
     vocabulary = snapshot.vocabulary.terms
     fields = snapshot.forward.fields
     names = {vocabulary[term] for term in terms}
-    sources = {term: _heaviest(snapshot, term) for term in terms}
-    doc_ids = sorted({doc_id for sources_ in sources.values() for doc_id, _ in sources_})
+    usages = {term: _heaviest(snapshot, term) for term in terms}
+    doc_ids = sorted({doc_id for usages_ in usages.values() for doc_id, _ in usages_})
     ordinals = snapshot.ordinals_of(np.array(doc_ids, np.int64)).tolist()
     ordinal_of = dict(zip(doc_ids, ordinals, strict=True))
     forms = {
-        doc_id: writings_of(analyzer, _beginnings(document, fields), names)
+        doc_id: surface_forms_of(analyzer, _beginnings(document, fields), names)
         for doc_id, document in zip(doc_ids, documents_at(doc_ids), strict=True)
     }
     return [
         tuple(
-            Source(saturation, ordinal_of[doc_id], forms[doc_id].get(vocabulary[term], Counter()))
-            for doc_id, saturation in sources[term]
+            TermUsage(
+                saturation, ordinal_of[doc_id], forms[doc_id].get(vocabulary[term], Counter())
+            )
+            for doc_id, saturation in usages[term]
         )
         for term in terms
     ]
@@ -297,36 +299,36 @@ def _beginnings(document: Document, fields: SearchedFields) -> str:
     return "\n".join(text[:_CHARACTERS] for text in searched_texts(beginning, fields))
 
 
-def commonest(writings: Counter[str]) -> str:
+def most_frequent_form(writings: Counter[str]) -> str:
     """Return the most frequent writing of the most frequent form, ignoring case."""
     folded: Counter[str] = Counter()
     for writing, count in writings.items():
         folded[writing.casefold()] += count
     # Of equals the shortest, then the first in alphabetical order.
     word = min(folded, key=lambda form: (-folded[form], len(form), form))
-    return written_as(writings, word)
+    return most_frequent_case(writings, word)
 
 
-def written_as(writings: Counter[str], word: str) -> str:
+def most_frequent_case(writings: Counter[str], word: str) -> str:
     """Return the most frequent writing of a case-folded form."""
     same = [writing for writing in writings if writing.casefold() == word]
     # Of equals lower case, which sorts last: capitals may be due to the start of a sentence.
     return max(same, key=lambda writing: (writings[writing], writing))
 
 
-def _heaviest(snapshot: Arrays, term: int) -> list[tuple[int, int]]:
+def _heaviest(snapshot: IndexArrays, term: int) -> list[tuple[int, int]]:
     """Return the documents in which a term has the highest weight, with its saturations."""
     documents, saturations = snapshot.query_kernel.postings.of_term(term)
     is_live = snapshot.live_docs()[documents]
     documents, saturations = documents[is_live], saturations[is_live]
-    if len(saturations) > _SOURCES:
-        least = np.partition(saturations, -_SOURCES)[-_SOURCES]
+    if len(saturations) > _USAGES:
+        least = np.partition(saturations, -_USAGES)[-_USAGES]
         documents, saturations = documents[saturations >= least], saturations[saturations >= least]
-    heaviest = np.argsort(-saturations.astype(np.int64), kind="stable")[:_SOURCES]
+    heaviest = np.argsort(-saturations.astype(np.int64), kind="stable")[:_USAGES]
     return list(zip(documents[heaviest].tolist(), saturations[heaviest].tolist(), strict=True))
 
 
-def writings_of(analyzer: Analyzer, text: str, terms: Set[str]) -> dict[str, Counter[str]]:
+def surface_forms_of(analyzer: Analyzer, text: str, terms: Set[str]) -> dict[str, Counter[str]]:
     """Return how often each of some terms is written in which way.
 
     Cost: 20 ns a word, ten times that with a custom tokenizer, or with names such as C++, of which

@@ -8,17 +8,11 @@ from typing import Final
 
 from klsa_search.analysis.languages import stop_list
 from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
-from klsa_search.search.query.corrections import Circumstances, Correction, Corrector
+from klsa_search.search.query.corrections import Correction, Corrector, WordContext
 from klsa_search.search.query.doubtful_words import DoubtfulWords
-from klsa_search.search.query.interpretation import (
-    ParsingRules,
-    QueryBuilder,
-    Variant,
-    Word,
-    Words,
-)
+from klsa_search.search.query.interpretation import ParsingRules, QueryBuilder, Variant, Word, Words
 from klsa_search.search.query.joining import covered_words
-from klsa_search.search.query.pieces import Pieces
+from klsa_search.search.query.pieces import PieceCache
 
 PREFIXED: Final = 5
 """Forms of a word with other joined articles and prepositions, the most frequent, at most."""
@@ -39,7 +33,7 @@ UNSEEN: Final = 0.1
 class WordReader:
     """Corrects words of queries to one snapshot, and finds their other writings; thread-safe."""
 
-    def __init__(self, pieces: Pieces) -> None:
+    def __init__(self, pieces: PieceCache) -> None:
         self._pieces, self._snapshot, self._analyzer = pieces, pieces.snapshot, pieces.analyzer
         self._divider, self._joiner = pieces.divider, pieces.joiner
         self._term_dictionary, self.corrector = pieces.term_dictionary, Corrector(pieces)
@@ -278,7 +272,7 @@ class WordReader:
 
     def _sure_correction(self, text: str, rules: ParsingRules) -> Correction | None:
         """Return the correction that replaces an unknown word, if it has one."""
-        where = Circumstances(rules.context, synonyms=rules.synonyms is not None)
+        where = WordContext(rules.context, synonyms=rules.synonyms is not None)
         correction = self.corrector.correction(text, rules.evidence, where)
         return correction if correction is not None and correction.sure else None
 
@@ -299,7 +293,7 @@ class WordReader:
                 builder.last = word
                 return None
         has_capitals = any(any(map(str.isupper, part[1:])) for part in word.text.split())
-        where = Circumstances(
+        where = WordContext(
             context,
             alone=rules.context == (),
             abbreviation=rules.has_case and has_capitals,

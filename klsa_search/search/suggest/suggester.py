@@ -21,21 +21,12 @@ from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
 from klsa_search.search.engine.snapshot import Snapshot
-from klsa_search.search.query.corrections import (
-    MAX_WORD_LETTERS,
-    MIN_WORD_LETTERS,
-    Circumstances,
-)
+from klsa_search.search.query.corrections import MAX_WORD_LETTERS, MIN_WORD_LETTERS, WordContext
 from klsa_search.search.query.interpretation import Word
-from klsa_search.search.query.matching import (
-    Alternatives,
-    counts_with,
-    pattern_names,
-    pattern_of,
-)
+from klsa_search.search.query.matching import Alternatives, counts_with, pattern_names, pattern_of
 from klsa_search.search.query.parser import QueryParser
 from klsa_search.search.query.syntax import is_plain, last_word, may_be_boolean
-from klsa_search.search.query.term_dictionary import MAX_COMPLETIONS, commonest
+from klsa_search.search.query.term_dictionary import MAX_COMPLETIONS, most_frequent_form
 from klsa_search.search.suggest.titles import Lines
 from klsa_search.storage.documents import DocumentReader
 
@@ -232,7 +223,7 @@ class Suggester:
             if self._analyzer.folded(form).startswith(folded)
         }
         if matching:
-            word = commonest(Counter(matching))
+            word = most_frequent_form(Counter(matching))
             # Headlines are in capitals: prefer lower case if any document has it.
             return word.casefold() if word.casefold() in matching else word
         # Documents that were not read may contain it.
@@ -244,7 +235,7 @@ class Suggester:
         if not MIN_WORD_LETTERS <= len(folded) <= MAX_WORD_LETTERS or not folded.isalpha():
             return
         context = tuple(number for number in self._numbers(before) if number >= 0)
-        where = Circumstances(context, alone=not context, unfinished=True)
+        where = WordContext(context, alone=not context, unfinished=True)
         correction = self._corrector.correction(last, evidence, where)
         correction_terms = () if correction is None else correction.terms
         if correction is not None and [*correction_terms] != self._numbers(last):

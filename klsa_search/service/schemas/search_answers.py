@@ -34,8 +34,8 @@ _OF_PASSAGE: Final = _OF_DOCUMENT | {"text"}
 _REQUESTED: Final = ("quality", "explanation", "highlight", "rerank")
 """Fields of a hit if they were requested otherwise."""
 
-_SAID: Final = tuple(field.name for field in fields_of(QueryInterpretation))
-_saying: Final = attrgetter(*_SAID)
+_INTERPRETATION_FIELDS: Final = tuple(field.name for field in fields_of(QueryInterpretation))
+_interpretation_values: Final = attrgetter(*_INTERPRETATION_FIELDS)
 
 _BATCH: Final = 10
 """Hits encoded in one call; the size of the answer is checked after each call."""
@@ -205,10 +205,11 @@ def search_answer(
 
     Encoded without the model, which would take four times as long. QueryError if it is too large.
     """
-    said = results.interpretation
     answer = {
         "query": results.query,
-        "interpretation": dict(zip(_SAID, _saying(said), strict=True)),
+        "interpretation": dict(
+            zip(_INTERPRETATION_FIELDS, _interpretation_values(results.interpretation), strict=True)
+        ),
         "index": index.name,
         "generation": index.generation,
         "ranker": results.ranker,

@@ -267,16 +267,16 @@ class MultiSearchBody(RequestModel):
         for number, query in enumerate(self.queries):
             fields_set = query.model_fields_set
             if self.federation is None and "weight" in fields_set:
-                name, said = "weight", "needs `federation`"
+                name, reason = "weight", "needs `federation`"
             elif self.federation is not None and (paging := sorted(fields_set & _SIZES)):
-                name, said = paging[0], "leave it out, and give `federation` limit and offset"
+                name, reason = paging[0], "leave it out, and give `federation` limit and offset"
             elif self.federation is not None and query.explain:
                 if self.federation.last <= MAX_EXPLAINED:
                     continue
-                name, said = "explain", f"at most {MAX_EXPLAINED} hits can be explained"
+                name, reason = "explain", f"at most {MAX_EXPLAINED} hits can be explained"
             else:
                 continue
-            raise field_error("queries", f"queries[{number}]: {name}: {said}")
+            raise field_error("queries", f"queries[{number}]: {name}: {reason}")
         return self
 
 

@@ -62,7 +62,7 @@ TEXT_STARTS: Final = "fields_text_starts"
 
 
 Inclusive = Literal["both", "low", "high", "neither"]
-RangeMask = Callable[[int, int], DocumentMask]
+ColumnPredicate = Callable[[int, int], DocumentMask]
 """Returns the part of a mask for documents from the first up to the second, in new memory."""
 
 
@@ -117,7 +117,7 @@ class Column:
         """Return the values."""
         return self.make()
 
-    def present(self) -> RangeMask:
+    def present(self) -> ColumnPredicate:
         """See `Field.present`."""
         starts = self.arrays.starts
         if starts is not None:
@@ -127,7 +127,7 @@ class Column:
         missing = MISSING[self.type]
         return self._mask(lambda values: values != missing)
 
-    def any_of(self, values: Iterable[object]) -> RangeMask:
+    def any_of(self, values: Iterable[object]) -> ColumnPredicate:
         """See `Field.any_of`."""
         if isinstance(values, str):
             raise QueryError(
@@ -155,7 +155,7 @@ class Column:
 
         return self._mask(in_spans)
 
-    def between(self, low: object, high: object, inclusive: Inclusive = "both") -> RangeMask:
+    def between(self, low: object, high: object, inclusive: Inclusive = "both") -> ColumnPredicate:
         """See `Field.between`."""
         if self.type == "keyword":
             raise QueryError(
@@ -170,7 +170,7 @@ class Column:
             last = self._span(high)[1 if inclusive in ("both", "high") else 0]
         return self._within(first, last, inclusive)
 
-    def containing(self, text: str) -> RangeMask:
+    def containing(self, text: str) -> ColumnPredicate:
         """See `Field.containing`."""
         if self.type != "keyword":
             raise QueryError(
@@ -185,7 +185,7 @@ class Column:
 
     def _within(
         self, first: float | None, last: float | None, inclusive: Inclusive = "both"
-    ) -> RangeMask:
+    ) -> ColumnPredicate:
         """Return the mask of values within bounds, which excludes missing values.
 
         One comparison a bound: NaN is within none, and a missing date is below all.
@@ -205,7 +205,7 @@ class Column:
             return self._mask(lambda values: below(values, high))
         return self.present()
 
-    def _mask(self, match: Callable[[npt.NDArray[Any]], DocumentMask]) -> RangeMask:
+    def _mask(self, match: Callable[[npt.NDArray[Any]], DocumentMask]) -> ColumnPredicate:
         """Return the mask of documents with a matching value."""
         values, starts, _ = self.arrays
         if starts is None:

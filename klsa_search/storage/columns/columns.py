@@ -26,8 +26,8 @@ from klsa_search.storage.columns.column import (
     TEXTS,
     Column,
     ColumnArrays,
+    ColumnPredicate,
     Inclusive,
-    RangeMask,
     joined,
 )
 from klsa_search.storage.columns.local_forms import GENERAL, LocalForms
@@ -168,7 +168,9 @@ class Field:
         """
         return self._ranges(Column.containing, text)(0, len(self))
 
-    def _ranges(self, predicate: Callable[..., RangeMask], *arguments: object) -> RangeMask:
+    def _ranges(
+        self, predicate: Callable[..., ColumnPredicate], *arguments: object
+    ) -> ColumnPredicate:
         """See `ranges_of`."""
         masks = [predicate(column, *arguments) for column in self._columns]
         live = self._live
@@ -196,7 +198,9 @@ class Field:
         return joined(self._columns, self.type, self._live)
 
 
-def ranges_of(field: Field, predicate: Callable[..., RangeMask], *arguments: object) -> RangeMask:
+def ranges_of(
+    field: Field, predicate: Callable[..., ColumnPredicate], *arguments: object
+) -> ColumnPredicate:
     """Return a predicate of columns, such as `Column.present`, to evaluate by ranges of doc ids.
 
     arguments  of the predicate after the column

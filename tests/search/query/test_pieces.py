@@ -15,7 +15,7 @@ from klsa_search.search.query import parser as parser_module
 from klsa_search.search.query import pieces as pieces_module
 from klsa_search.search.query.configured_words import ConfiguredWords
 from klsa_search.search.query.parser import QueryParser
-from klsa_search.search.query.pieces import Pieces
+from klsa_search.search.query.pieces import PieceCache
 from klsa_search.search.query.synonyms import Synonyms
 from klsa_search.search.query.syntax import is_plain, may_be_boolean
 
@@ -102,7 +102,7 @@ def test_forms_met_before_change_no_query(parser, text, alone, spelling, operato
 
 def test_cache_is_bounded_and_has_no_long_pieces(snapshot, monkeypatch):
     monkeypatch.setattr(pieces_module, "_CACHE_SIZE", 10)
-    cache = Pieces(snapshot, Analyzer(), documents_at, ConfiguredWords({}, (), Analyzer()))
+    cache = PieceCache(snapshot, Analyzer(), documents_at, ConfiguredWords({}, (), Analyzer()))
     for number in range(50):
         cache.of(f"word{number} {'x' * 65}")
         assert len(cache) <= 10

@@ -12,7 +12,7 @@ from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.core.build_settings import AnalysisSettings
 from klsa_search.search.engine import answer_cache
 from klsa_search.search.engine.evidence import Evidence
-from klsa_search.search.query.term_dictionary import TermDictionary, writings_of
+from klsa_search.search.query.term_dictionary import TermDictionary, surface_forms_of
 
 
 def test_written_forms_survive_that_another_thread_forgets_them(few_words, monkeypatch):
@@ -58,7 +58,7 @@ def check_writings(analyzer, text):
     """Compare the writings of every other term with those of `Analyzer.written`."""
     written = [(term, word) for term, word in analyzer.written(text) if term]
     terms = {*sorted({term for term, _ in written})[::2]}
-    found = writings_of(analyzer, text, terms)
+    found = surface_forms_of(analyzer, text, terms)
     assert found.keys() == terms
     expected = Counter(pair for pair in written if pair[0] in terms)
     assert {(t, word): n for t, forms in found.items() for word, n in forms.items()} == expected
