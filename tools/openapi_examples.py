@@ -18,7 +18,7 @@ from klsa_search.service.admission import Admission, Writes
 from klsa_search.service.analytics.recorder import Recorder
 from klsa_search.service.analytics.store import ID_BITS, EventRow, SearchRow, Store
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.changes import Changes
+from klsa_search.service.changes import ChangeNotices
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
@@ -317,7 +317,7 @@ def examples():
         key = add_key(keys, "shop", ["search", "users"])
         with (
             service(home) as client,
-            service(home, keys=Keys(keys, (), Changes(home))) as keyed,
+            service(home, keys=Keys(keys, (), ChangeNotices(home))) as keyed,
             mock.patch("klsa_search.service.keys.new_password", return_value=PASSWORD),
         ):
             keyed.headers["Authorization"] = f"Bearer {key}"

@@ -28,7 +28,7 @@ from klsa_search.service.analytics.recorder import Recorder
 from klsa_search.service.background import Replication
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.catalog_entries import IndexOpener
-from klsa_search.service.changes import Changes
+from klsa_search.service.changes import ChangeNotices
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.metrics import Metrics
 from klsa_search.service.middleware.auth import Authentication, Keys, SignIn
@@ -286,7 +286,7 @@ def keys_of(settings: ServiceSettings, *, loopback: bool) -> Keys:
         "metrics",
         *(["write"] if writes_without_key(settings, loopback=loopback) else []),
     }
-    changes = Changes(settings.home) if settings.keys is None else None
+    changes = ChangeNotices(settings.home) if settings.keys is None else None
     keys = Keys(settings.keys_file, keyless, changes)
     if not (keys.needed or settings.allow_no_keys or loopback):
         raise SettingsError(

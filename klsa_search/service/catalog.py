@@ -32,7 +32,7 @@ from klsa_search.service.catalog_entries import (
     open_and_warm_up,
     reason_not_opened,
 )
-from klsa_search.service.changes import Changes
+from klsa_search.service.changes import ChangeNotices
 from klsa_search.storage.catalog import aliases_in, delete_alias, set_alias
 from klsa_search.storage.checksums import ChecksumCheck
 from klsa_search.storage.maintenance import indexes_in
@@ -94,7 +94,7 @@ class Catalog:
         self._interval = interval
         self._entries: dict[str, Entry] = {}
         self._aliases: dict[str, str] = {}
-        self._changes = Changes(home)
+        self._changes = ChangeNotices(home)
         self._lock = threading.RLock()  # of _entries and every ServedIndex
         self._scan_lock = threading.Lock()  # while the directory is listed
         self._listing = threading.Lock()  # while that is waited for
@@ -104,7 +104,7 @@ class Catalog:
         self._unreadable: str | None = None
         self._alias_fault = ""
         self._log_failures = False  # failures of the first scan are in `statuses`
-        self._listed = self._changes.word(None)  # word of the directory when it was listed
+        self._listed = self._changes.version(None)  # version of the directory when it was listed
         self.scan()
         self._log_failures = True
         if self._unreadable is not None:
@@ -138,7 +138,7 @@ class Catalog:
             self._scan_without_thread()
             with self._lock:
                 index = self._index_of(name)
-                if index is None or self._entries[index].word == self._changes.word(index):
+                if index is None or self._entries[index].version == self._changes.version(index):
                     return self._lease(name)
         return nullcontext()
 
@@ -174,23 +174,23 @@ class Catalog:
     @property
     def is_listed(self) -> bool:
         """Whether no index was created or deleted, and no alias changed. Cost: 0.5 µs."""
-        return self._listed == self._changes.word(None)
+        return self._listed == self._changes.version(None)
 
     def list_again(self) -> None:
         """Read the directory again if an index was created or deleted, or an alias changed."""
         if not self.is_listed:
             with self._listing:
-                word = self._changes.word(None)
-                if word != self._listed:
+                version = self._changes.version(None)
+                if version != self._listed:
                     for _ in range(2):  # an update that runs already may have begun before it
                         wait(self._submit_updates(()))
-                    self._listed = word
+                    self._listed = version
 
     def is_current(self, name: str | None) -> bool:
         """Return whether `catch_up` has nothing to do. Cost: 2 µs."""
         name = self._index_of(name)
         entry = None if name is None else self._entries.get(name)
-        return self.is_listed and (entry is None or entry.word == self._changes.word(name))
+        return self.is_listed and (entry is None or entry.version == self._changes.version(name))
 
     def _update_now(self, names: Sequence[str | None]) -> None:
         """Update the entries that were changed, and wait."""
@@ -362,13 +362,13 @@ class Catalog:
 
     def _update(self, name: str, path: Path | None) -> None:
         """Serve the index at a path under a name, or nothing if the path is None."""
-        word = self._changes.word(name)
+        version = self._changes.version(name)
         with self._lock:
             before = self._entries.get(name, Entry())
             if before.opened is not None:
                 before.opened.users += 1  # so that it is not closed while it is refreshed
         try:
-            entry = None if path is None else replace(self._entry(path, before), word=word)
+            entry = None if path is None else replace(self._entry(path, before), version=version)
             self._replace(name, entry)
         finally:
             if before.opened is not None:

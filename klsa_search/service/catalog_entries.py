@@ -41,14 +41,14 @@ class Entry:
 
     Both: the newest generation, with the mark `failed_mark`, cannot be opened, or the open one is
     damaged; the open one is served. The next attempt is at `retry_at`, in seconds of `monotonic`.
-    word  word of its changes when it was read
+    version  of its notice of changes when it was read
     """
 
     opened: ServedIndex | None = None
     failure: str | None = None
     failed_mark: object = None
     retry_at: float = 0.0
-    word: bytes = b""
+    version: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)

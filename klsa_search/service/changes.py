@@ -1,9 +1,9 @@
 """Notices of changes between the processes that serve an index directory.
 
-A file of the directory, which all of them map into memory, has a word for the directory itself
-(indexes created or deleted, aliases) and words for its indexes. A process that has changed
-something replaces its word by a random number before it acknowledges the change. The others compare
-words when a request comes, and read the directory or the index again if they differ.
+A file of the directory, which all of them map into memory, has a version of the directory itself
+(indexes created or deleted, aliases) and versions of its indexes. A process that has changed
+something replaces its version by a random number before it acknowledges the change. The others
+compare versions when a request comes, and read the directory or the index again if they differ.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _WORDS: Final = 4_096
 """The first is that of the directory. Indexes that share one are read again too often: 0.5 ms."""
 
 
-class Changes:
-    """The words of an index directory; safe to share between threads.
+class ChangeNotices:
+    """The versions of an index directory and its indexes; safe to share between threads.
 
     Other processes find changes only when they scan the directory if the file can be neither
     created nor read: on a read-only or full disk, where the service cannot write to indexes.
@@ -37,13 +37,13 @@ class Changes:
         self._lock = threading.Lock()
         self._words: mmap.mmap | None = None
 
-    def word(self, name: str | None) -> bytes:
-        """Return the word of an index, or of the directory; empty if there is no file."""
+    def version(self, name: str | None) -> bytes:
+        """Return the version of an index, or of the directory; empty if there is no file."""
         words, begin = self._words or self._mapped(), _begin(name)
         return b"" if words is None else words[begin : begin + _WORD]
 
     def announce(self, name: str | None) -> None:
-        """Replace the word of an index, or of the directory: it was changed."""
+        """Replace the version of an index, or of the directory: it was changed."""
         words, begin = self._mapped(), _begin(name)
         if words is not None:
             words[begin : begin + _WORD] = secrets.token_bytes(_WORD)

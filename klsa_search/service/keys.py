@@ -28,7 +28,7 @@ from filelock import FileLock
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from klsa_search.errors import InvalidApiKey, SettingsError
-from klsa_search.service.changes import Changes
+from klsa_search.service.changes import ChangeNotices
 from klsa_search.storage.files import read_regular, replace_file
 
 _LETTERS: Final = "abcdefghjkmnpqrstuvwxyz23456789"
@@ -275,4 +275,4 @@ def _change(path: Path, change: Callable[[list[Key]], list[Key]]) -> None:
             keys = []
         text = _File(keys=change(keys)).model_dump_json(indent=1) + "\n"
         replace_file(path, text, mode=0o600)
-    Changes(path.parent).announce_to_services(path.name)
+    ChangeNotices(path.parent).announce_to_services(path.name)

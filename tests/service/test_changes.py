@@ -14,7 +14,7 @@ from klsa_search.search.index import open_index
 from klsa_search.service.admission import Writes
 from klsa_search.service.application import CHILD
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.changes import Changes
+from klsa_search.service.changes import ChangeNotices
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
@@ -82,27 +82,27 @@ def test_acknowledged_changes_are_visible_in_all_processes(kind, service):
 
 
 def test_comparing_a_word_costs_microseconds(tmp_path):
-    changes = Changes(tmp_path)
+    changes = ChangeNotices(tmp_path)
     changes.announce("files")
-    assert min(timeit.repeat(lambda: changes.word("files"), number=1000, repeat=20)) < 0.01
+    assert min(timeit.repeat(lambda: changes.version("files"), number=1000, repeat=20)) < 0.01
 
 
 def test_words_differ_after_each_change_in_any_process(tmp_path):
-    one, other = Changes(tmp_path), Changes(tmp_path)
-    seen = [other.word(None), other.word("files")]
+    one, other = ChangeNotices(tmp_path), ChangeNotices(tmp_path)
+    seen = [other.version(None), other.version("files")]
     for name in ("files", "files", None):
         one.announce(name)
-        seen.append(other.word(name))
-    assert len(set(seen)) == 4  # both words are zeros at first
-    assert other.word("other") == bytes(8)
+        seen.append(other.version(name))
+    assert len(set(seen)) == 4  # both versions are zeros at first
+    assert other.version("other") == bytes(8)
 
 
 def test_a_directory_that_does_not_exist_yet_has_no_words(tmp_path):
-    changes = Changes(tmp_path / "later")
+    changes = ChangeNotices(tmp_path / "later")
     changes.announce("files")
-    assert changes.word("files") == b""
+    assert changes.version("files") == b""
     (tmp_path / "later").mkdir()
-    assert changes.word("files") == bytes(8)
+    assert changes.version("files") == bytes(8)
 
 
 def test_an_index_that_a_scan_is_opening_is_waited_for(built_home, tmp_path):
@@ -120,7 +120,7 @@ def test_an_index_that_a_scan_is_opening_is_waited_for(built_home, tmp_path):
         build(DOCUMENTS, name="made", home=home).close()
         catalog.start_scan()
         assert opening.wait(PATIENCE)
-        Changes(home).announce(None)
+        ChangeNotices(home).announce(None)
         caught_up = pool.submit(catalog.catch_up, "made")
         wait([caught_up], 0.2)
         may_open.set()

@@ -9,7 +9,7 @@ import pytest
 from klsa_search.errors import InvalidApiKey, RateExceeded, SettingsError
 from klsa_search.service import keys as passwords
 from klsa_search.service.admission import Writes
-from klsa_search.service.changes import Changes
+from klsa_search.service.changes import ChangeNotices
 from klsa_search.service.keys import add_key, change_password, read_keys, revoke_key
 from klsa_search.service.middleware import auth
 from klsa_search.service.middleware.auth import SIGN_IN_BURST, SIGN_IN_PAUSE, Keys, SignIn
@@ -28,7 +28,7 @@ def _quick_hashes(monkeypatch):
 
 @pytest.fixture
 def client(shared_catalog, file):
-    keys = Keys(file, {"search", "write"}, Changes(file.parent))  # which are seen at once
+    keys = Keys(file, {"search", "write"}, ChangeNotices(file.parent))  # which are seen at once
     return Forgetful(catalog_app(shared_catalog, writes=Writes(), keys=keys))
 
 

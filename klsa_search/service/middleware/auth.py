@@ -21,7 +21,7 @@ from klsa_search.errors import (
     WritingRefused,
 )
 from klsa_search.search.filters.masks import FilterLike
-from klsa_search.service.changes import Changes
+from klsa_search.service.changes import ChangeNotices
 from klsa_search.service.keys import Key, KeyUses, digest_of, is_password, read_keys
 from klsa_search.service.middleware.clients import ALWAYS, Rates
 from klsa_search.service.page_files import PREFIX
@@ -164,10 +164,10 @@ class Keys:
     """
 
     def __init__(
-        self, path: Path, keyless: Collection[str], changes: Changes | None = None
+        self, path: Path, keyless: Collection[str], changes: ChangeNotices | None = None
     ) -> None:
         self.path = path
-        self._changes, self._word = changes, b""
+        self._changes, self._version = changes, b""
         self._file = os.fspath(path)  # twice as fast as a Path
         self.keyless = Access(frozenset(keyless))
         self._stamp: tuple[int, ...] | None = None
@@ -215,10 +215,10 @@ class Keys:
 
     def _check_if_due(self) -> None:
         """Read the file if a change of it was announced, or if a second has passed."""
-        word = b"" if self._changes is None else self._changes.word(self.path.name)
-        if (now := monotonic()) >= self._next_check or word != self._word:
+        version = b"" if self._changes is None else self._changes.version(self.path.name)
+        if (now := monotonic()) >= self._next_check or version != self._version:
             self._check()
-            self._next_check, self._word = now + CHECK_SECONDS, word
+            self._next_check, self._version = now + CHECK_SECONDS, version
 
     def _check(self) -> None:
         """Read the file if it was changed."""
