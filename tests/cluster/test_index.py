@@ -244,9 +244,7 @@ def test_a_new_build_starts_new_hosts(home):
     assert (len(world.index), len(world.cluster.started)) == (80, 2)
 
 
-def test_searches_go_on_during_a_new_build(home, monkeypatch):
-    # Building in this process takes a tenth of the time.
-    monkeypatch.setattr("klsa_search.indexing.rewrite.processors", lambda: 1)
+def test_searches_go_on_during_a_new_build(home):
     build(topic_records(60), name="rolled", home=home, partitions=3, workers=1).close()
     world = World(home / "rolled")
     query, answers, generations = "word01 word05", [], set()

@@ -6,7 +6,6 @@ import pytest
 
 from klsa_search import Document, build
 from klsa_search.errors import SettingsError
-from klsa_search.indexing import rewrite
 from klsa_search.indexing.rewrite import refit
 
 ROWS = [
@@ -23,8 +22,7 @@ TITLE, TEXT = "Rückruf {} <p>now</p>", "Drucker {}\n\ngeht nicht"
 
 
 @pytest.mark.parametrize("partitions", [1, 2])
-def test_html_is_read_alike_in_build_and_later_writes(tmp_path, caplog, monkeypatch, partitions):
-    monkeypatch.setattr(rewrite, "processors", lambda: 1)
+def test_html_is_read_alike_in_build_and_later_writes(tmp_path, caplog, partitions):
     index = build(
         ROWS[:9], name="a", home=tmp_path, partitions=partitions, workers=1, split={"tags": ";"}
     )

@@ -11,7 +11,6 @@ import pytest
 from klsa_search import Index, build, open_index
 from klsa_search.errors import IndexDamaged, IndexExists, StoreError
 from klsa_search.indexing import refit, repair, split, verify_deep
-from klsa_search.indexing import rewrite as module
 from klsa_search.storage import maintenance
 from klsa_search.storage.backup import back_up
 from klsa_search.storage.catalog import set_alias
@@ -33,11 +32,6 @@ def documents() -> list[dict[str, Any]]:
         {"id": f"d{number}", "text": f"word{number % 7} word{number % 11}"}
         for number in range(COUNT)
     ]
-
-
-@pytest.fixture(autouse=True)
-def no_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "processors", lambda: 1)
 
 
 @pytest.fixture(scope="module")

@@ -28,12 +28,6 @@ def scores(index: Index, query: str) -> list[tuple[str, float]]:
     return sorted(((hit.id, hit.score) for hit in hits), key=lambda hit: (-hit[1], hit[0]))
 
 
-@pytest.fixture(autouse=True)
-def no_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Build partitions in this process, which takes a tenth of the time."""
-    monkeypatch.setattr("klsa_search.indexing.rewrite.processors", lambda: 1)
-
-
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same documents in two partitions and in one."""

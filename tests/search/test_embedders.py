@@ -40,14 +40,6 @@ def built(tmp_path_factory, request):
     return home / "cars"
 
 
-@pytest.fixture(scope="module", autouse=True)
-def building_in_this_process():
-    """Build partitions again in a tenth of the time."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("klsa_search.indexing.rewrite.processors", lambda: 1)
-        yield
-
-
 @pytest.fixture
 def path(built, tmp_path):
     import shutil

@@ -44,12 +44,6 @@ def parts(request: pytest.FixtureRequest) -> dict[str, Any]:
     return {} if request.param == 1 else {"partitions": request.param, "workers": 1}
 
 
-@pytest.fixture(autouse=True)
-def building_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Build partitions again in a tenth of the time."""
-    monkeypatch.setattr("klsa_search.indexing.rewrite.processors", lambda: 1)
-
-
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory, parts: dict[str, Any]) -> Index:
     home = tmp_path_factory.mktemp("built")
