@@ -2,7 +2,6 @@
 
 import asyncio
 import csv
-import sys
 
 import httpx
 import numpy as np
@@ -468,7 +467,7 @@ def jobs(shop_path, tmp_path, monkeypatch):
     """Jobs whose command does nothing, and fails if a setting changes."""
     monkeypatch.setattr("klsa_search.service.jobs.INTERVAL", 0.01)
     monkeypatch.setattr("klsa_search.service.routes.indexes.INTERVAL", 0.01)
-    command = [sys.executable, "-c", "import sys; sys.exit(sys.argv[2] != '{}')"]
+    command = ["sh", "-c", 'test "$1" = "{}"']
     with Catalog(tmp_path, interval=0) as catalog, Jobs(catalog, command, share=None) as jobs:
         yield catalog, jobs
 

@@ -35,7 +35,7 @@ def compiled(tmp_path, monkeypatch):
     for name in ("arrays.hpp", "engine.cpp", "words.cpp"):
         (native / name).write_text(f"// {name}")
     Path("compiler.py").write_text(COMPILER)
-    monkeypatch.setenv("CXX", f"{sys.executable} compiler.py")
+    monkeypatch.setenv("CXX", f"{sys.executable} -I -S compiler.py")
 
     def build():
         log = Path("compiled.txt")

@@ -1,7 +1,6 @@
 """Jobs: refits of indexes, by drift or on request, and their history."""
 
 import subprocess
-import sys
 from dataclasses import replace
 from datetime import datetime
 
@@ -22,13 +21,10 @@ from tests.support.waiting import PATIENCE, wait_until
 
 from .conftest import DOCUMENTS, build_tiny, copy_home
 
-NOTES = """
-import sys, pathlib
-with open(sys.argv[1], "a") as file:
-    _, settings, name = sys.argv[2:]
-    file.write(f"{name} {settings}\\n")
-"""
+NOTES = """printf '%s %s\\n' "$3" "$2" >> "$0"\n"""
 """A command that fails, or does nothing, and notes for which index."""
+WAITS = "exec cat > /dev/null"
+"""What ends with the pipe of its standard input."""
 
 
 @pytest.fixture
@@ -54,7 +50,7 @@ def refitting(home):
 
 
 def noting(home, ending):
-    return [sys.executable, "-c", NOTES + ending, str(home / "notes")]
+    return ["sh", "-c", NOTES + ending, str(home / "notes")]
 
 
 def noted(home):
@@ -117,7 +113,7 @@ def test_a_request_for_a_refit_is_not_answered_by_a_compaction(refits_of, home):
 def test_a_compaction_is_not_due_soon_after_one_or_before_a_refit(refits_of, home, monkeypatch):
     monkeypatch.setattr("klsa_search.service.jobs.LEAST_COMPACTED", 2)
     add(home, 2)
-    both = refits_of(home, noting(home, "raise SystemExit('no space')"), share=0.2)
+    both = refits_of(home, noting(home, "echo no space >&2; exit 1"), share=0.2)
     assert both.run_due()
     assert both.run_due()
     assert [job.kind for job in both.history().jobs[::-1]] == [
@@ -165,7 +161,7 @@ def test_the_pause_is_short_once_half_of_the_documents_changed():
 
 def test_a_failed_refit_is_reported_and_not_repeated_at_once(refits_of, home, caplog, monkeypatch):
     add(home, 5)
-    says = "print('a warning\\nerror: the disk is full', file=sys.stderr); sys.exit(1)"
+    says = "echo a warning >&2; echo error: the disk is full >&2; exit 1"
     refits = refits_of(home, noting(home, says))
     assert refits.run_due()
     assert refits.history().last("tiny").error == "the disk is full"
@@ -180,11 +176,8 @@ def test_a_failed_refit_is_reported_and_not_repeated_at_once(refits_of, home, ca
 @pytest.mark.parametrize(
     ("ending", "says"),
     [
-        ("sys.exit(3)", "the refit ended with status 3"),
-        (
-            "import os; os.kill(os.getpid(), 9)",
-            "killed by signal 9; make sure that there is free memory",
-        ),
+        ("exit 3", "the refit ended with status 3"),
+        ("kill -9 $$", "killed by signal 9; make sure that there is free memory"),
     ],
 )
 def test_ends_that_say_nothing(refits_of, home, ending, says):
@@ -213,7 +206,7 @@ def test_the_furthest_comes_first(refits_of, home):
 
 def test_a_refit_that_the_end_of_the_service_ends_waits_again(refits_of, home):
     """A thread looks; the process waits for ever, and says when it is there."""
-    waits = "print('there', file=open(sys.argv[1] + '.there', 'w')); sys.stdin.read()"
+    waits = f'echo there > "$0.there"; {WAITS}'
     add(home, 5)
     refits = refits_of(home, noting(home, waits))
     with refits:
@@ -265,7 +258,7 @@ def test_one_of_several_processes_refits_and_all_report_the_same(refits_of, home
 
 
 def test_only_one_process_refits_at_a_time(refits_of, home):
-    one, other = both(refits_of, home, "print('documents 1 2', flush=True); sys.stdin.read()")
+    one, other = both(refits_of, home, f"echo documents 1 2; {WAITS}")
     one.request("tiny", "000001", {})
     with one:
         wait_until(lambda: other.history().last("tiny").done == 1)
@@ -310,7 +303,7 @@ def test_a_waiting_job_is_cancelled_at_once(refits_of, home):
 
 def test_a_running_job_is_cancelled_by_any_process(refits_of, home, monkeypatch):
     monkeypatch.setattr("klsa_search.service.jobs.INTERVAL", 0.01)
-    one, other = both(refits_of, home, "print('documents 1 2', flush=True); sys.stdin.read()")
+    one, other = both(refits_of, home, f"echo documents 1 2; {WAITS}")
     one.request("tiny", "000001", {})
     with one:
         wait_until(lambda: other.history().find(1).done == 1)
