@@ -42,7 +42,7 @@ def held(folder):
 def use(index):
     for ranker in RANKERS:
         index.search("wing dough", ranker=ranker)
-        index.rank_many(["wing dough"] * 200, ranker=ranker, threads=2)
+        index.rank_many(["wing dough"] * 20, ranker=ranker, threads=2)
     index.scores("wing", spectral="squashing")
 
 

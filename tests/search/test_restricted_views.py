@@ -2,8 +2,9 @@
 
 import gc
 import random
+import shutil
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +20,17 @@ from tests.cluster.local_workers import LocalCluster
 from tests.support.waiting import PATIENCE
 from tests.support.worlds import TOPIC_QUERIES, topic_records
 
-DOCUMENTS = 3_000
+pytestmark = pytest.mark.usefixtures("quick_calibration")
 TENANTS = 30
 
 
 @pytest.fixture(scope="module", params=[1, 4])
-def index(index_of, request):
+def partitions(request):
+    return request.param
+
+
+def of_tenants(index_of, partitions, count):
+    """Return an index of so many documents, of each tenant as many."""
     chance = random.Random(5)
     words = ["".join(chance.choices("abcdefghiklmnoprstu", k=7)) for _ in range(4_000)]
     documents = (
@@ -35,9 +41,14 @@ def index(index_of, request):
             "tenant": f"t{number % TENANTS}",
             "year": chance.randrange(1990, 2020),
         }
-        for number in range(DOCUMENTS)
+        for number in range(count)
     )
-    return index_of(documents, dimensions=8, **divided(request.param))
+    return index_of(documents, dimensions=8, **divided(partitions))
+
+
+@pytest.fixture(scope="module")
+def index(index_of, partitions):
+    return of_tenants(index_of, partitions, 600)
 
 
 def divided(count: int) -> dict[str, Any]:
@@ -78,7 +89,8 @@ def test_one_bound_holds_for_the_views_of_all_partitions(index, monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_cache_counts_the_memory_of_views(index):
+def test_the_cache_counts_the_memory_of_views(index_of, partitions):
+    index = of_tenants(index_of, partitions, 3_000)
     title = next(iter(index.live_documents())).title
     use(index, title)
     use(index.restricted("tenant = t0"), title)
@@ -99,32 +111,36 @@ HIDDEN = {"id": "hidden", "title": "Zebra zone", "text": "zebra word01 word01 wo
 SEEN = {"id": "seen", "title": "Quagga", "text": "quagga word01 word05", "year": 2005}
 
 
-def written(home: Path, count: int) -> Index:
-    """Return an index of which some documents were written after the build."""
-    index = build(topic_records(150), name=f"in{count}", home=home, **divided(count))
-    index.add([HIDDEN, SEEN, *topic_records(30, 1, 400)])
-    index.delete(["d3", "d8"])
-    return index
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Path]:
+    """Return an index in so many partitions, some of whose documents were written later."""
+    home = tmp_path_factory.mktemp("written")
+
+    def path_of(count: int) -> Path:
+        path = home / f"in{count}"
+        if not path.exists():
+            with build(topic_records(150), name=path.name, home=home, **divided(count)) as index:
+                index.add([HIDDEN, SEEN, *topic_records(30, 1, 400)])
+                index.delete(["d3", "d8"])
+        return path
+
+    return path_of
 
 
 @pytest.fixture(scope="module")
-def one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
-    with written(tmp_path_factory.mktemp("one"), 1) as index:
+def one(written: Callable[[int], Path]) -> Iterator[Index]:
+    with open_index(written(1)) as index:
         yield index
 
 
 @pytest.fixture(scope="module", params=[4, "cluster"])
-def parts(
-    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
-) -> Iterator[Index]:
-    count = 3 if request.param == "cluster" else request.param
-    index = written(tmp_path_factory.mktemp("parts"), count)
+def parts(written: Callable[[int], Path], request: pytest.FixtureRequest) -> Iterator[Index]:
     if request.param == "cluster":
-        path = index.path.parent
-        index.close()
-        index = open_cluster_index(path, LocalCluster())
-    with index:
-        yield index
+        opened = open_cluster_index(written(3), LocalCluster())
+    else:
+        opened = open_index(written(request.param))
+    with opened:
+        yield opened
 
 
 def ids_of(index: Index) -> list[str]:
@@ -198,8 +214,11 @@ def test_a_view_is_restricted_further_and_written_by_nobody(one: Index, parts: I
         parts.restricted("nothing = 1")
 
 
-def test_a_view_keeps_its_documents_when_others_are_written(tmp_path: Path) -> None:
-    with written(tmp_path, 3) as index:
+def test_a_view_keeps_its_documents_when_others_are_written(
+    written: Callable[[int], Path], tmp_path: Path
+) -> None:
+    path = shutil.copytree(written(3), tmp_path / "in3")
+    with open_index(path) as index:
         view = index.restricted(FILTER)
         assert view.ids() == index.restricted(FILTER).ids()
         before = found(view, "word01 quagga", ranker="bm25")
@@ -207,12 +226,14 @@ def test_a_view_keeps_its_documents_when_others_are_written(tmp_path: Path) -> N
         assert found(view, "word01 quagga", ranker="bm25") == before
         assert "later" in index.restricted(FILTER).ids()
         assert "later" not in view.ids()
-        with open_index(tmp_path / "in3") as other:
+        with open_index(path) as other:
             expected = found(index.restricted(FILTER), "word01 quagga", ranker="bm25")
             assert found(other.restricted(FILTER), "word01 quagga", ranker="bm25") == expected
 
 
-def test_equally_good_corrections_are_in_the_order_of_their_names(tmp_path: Path) -> None:
+def test_equally_good_corrections_are_in_the_order_of_their_names(
+    written: Callable[[int], Path], tmp_path: Path
+) -> None:
     """Partitions number words that are written later as they get them."""
     words = ["machine", "graved", "graves", "machinu", "machino", "gravez", "machina", "gravel"]
     later = [
@@ -222,7 +243,7 @@ def test_equally_good_corrections_are_in_the_order_of_their_names(tmp_path: Path
     ]
     views = []
     for count in (1, 4):
-        index = written(tmp_path, count)
+        index = open_index(shutil.copytree(written(count), tmp_path / f"in{count}"))
         for at in range(0, len(later), 5):
             index.add(later[at : at + 5])
         views.append(index.restricted(FILTER))
