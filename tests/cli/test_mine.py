@@ -91,7 +91,9 @@ def test_wrong_usage(built, arguments, code):
     assert done.err
 
 
-@pytest.mark.parametrize("what", ["spectrum", "map", "terms"])
+@pytest.mark.parametrize(
+    "what", ["map", *(pytest.param(what, marks=pytest.mark.slow) for what in ("spectrum", "terms"))]
+)
 def test_plot(built, tmp_path, what):
     path = tmp_path / "deep" / f"{what}.svg"
     done = built("klsa-index", "plot", "cars", "--what", what, "--out", path)
