@@ -151,7 +151,7 @@ class SearchTools:
         """Explain the score of a document for a query, as a sum of parts.
 
         lexical: query words in the document; coverage: query words in similar documents; latent:
-        similarity in meaning; expansion: similar documents that contain the query words.
+        closeness in the latent space; expansion: similar documents that contain the query words.
         """
         index, id_ = self._split(id)
         return asdict(index.explain(query, index.excerpt(id_).document_id))

@@ -13,7 +13,7 @@ export function drawComparison(root, before, after, link) {
   const placesAfter = new Map(after.map((hit) => [hit.id, hit.rank]));
   const lines = svg("svg.lines", { "aria-hidden": "true" });
   const left = column("BM25", "words only", before, placesAfter, fate, link);
-  const right = column("Kernel LSA", "words and meaning", after, placesBefore, origin, link);
+  const right = column("Kernel LSA", "words and related words", after, placesBefore, origin, link);
   const moved = summary(after, placesBefore);
   const pair = el("div.pair", left, el("div.between", lines), right);
   fill(root, el("p.quiet", moved), pair);
@@ -80,7 +80,7 @@ function summary(after, placesBefore) {
   const shown = after.slice(0, SHOWN);
   const known = shown.filter((hit) => (placesBefore.get(hit.id) ?? SHOWN + 1) <= SHOWN);
   const moved = known.filter((hit) => placesBefore.get(hit.id) !== hit.rank);
-  return `Of the first ${many(shown.length, "result")} by words and meaning, ${shown.length - known.length} `
+  return `Of the first ${many(shown.length, "result")} by words and related words, ${shown.length - known.length} `
     + `${shown.length - known.length === 1 ? "is" : "are"} not among the first ${SHOWN} by words only, `
     + `${moved.length} changed rank.`;
 }

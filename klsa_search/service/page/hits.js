@@ -90,7 +90,7 @@ export function drawHit(hit, { link, list, toggle, judge, positive, negative, is
   const id = `hit-${hit.rank}`;
   const heading = hit.title ? named : [el("span.quiet", t("Document"), " "), hit.id];
   const through = isAsked && holdsNothing(hit)
-    ? el("p.through", t("Contains none of your words; found by its meaning"))
+    ? el("p.through", t("Contains none of your words, but is related to them"))
     : null;
   const panel = el("div.why", { id: `why-${hit.rank}`, hidden: !isOpen });
   const button = el("button.plain", {

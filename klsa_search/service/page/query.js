@@ -24,9 +24,9 @@ export function rankerOf(state) {
 
 /** The settings of the ranking, and how they may be moved. */
 export const SETTINGS = [
-  { name: "alpha", label: "Meaning", least: 0, most: 1, step: 0.05,
-    hint: "alpha: 0 ranks by words only" },
-  { name: "hold_back", label: "Less meaning for complete matches", least: 0, most: 1, step: 0.05 },
+  { name: "alpha", label: "Related words", least: 0, most: 1, step: 0.05,
+    hint: "alpha: 0 ranks by the typed words only" },
+  { name: "hold_back", label: "Reduce related words for complete matches", least: 0, most: 1, step: 0.05 },
   { name: "z", label: "Seeds", least: 1, most: 100, step: 1,
     hint: "z: how many of the first results by words to find similar documents of" },
   { name: "sharpness", label: "Focus", least: 1, most: 20, step: 0.5,

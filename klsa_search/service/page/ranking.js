@@ -4,7 +4,7 @@ import { el, fill } from "./dom.js";
 import { rankerOf, SLIDERS } from "./query.js";
 
 const RANKERS = [
-  ["klsa", "Words and meaning", "Kernel LSA"],
+  ["klsa", "Words and related words", "Kernel LSA"],
   ["bm25", "Words only", "BM25"],
   ["compare", "Compare both", "side by side"],
 ];

@@ -166,7 +166,7 @@ function brought({ expansion, id }, write, link) {
 
 function footnote({ score, bm25, alpha, estimated, ranker }) {
   const said = [`Score ${score.toFixed(4)} (${ranker})`, `BM25 alone ${bm25.toFixed(2)}`];
-  if (alpha !== null) said.push(`weight of meaning ${alpha.toFixed(2)}`);
+  if (alpha !== null) said.push(`weight of related words ${alpha.toFixed(2)}`);
   if (estimated.length) said.push(`${estimated.join(" and ")} estimated`);
   return el("p.quiet", said.join(" · "));
 }

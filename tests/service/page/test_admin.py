@@ -212,7 +212,7 @@ def test_settings_are_tried_and_kept(admin, home):
     page.locator(".trials .trial").nth(1).wait_for()
     keep = page.get_by_role("button", name="Save these settings")
     assert keep.is_disabled()
-    page.get_by_label("Meaning (alpha)").fill("0")
+    page.get_by_label("Related words (alpha)").fill("0")
     page.get_by_label("coverage").fill("0")
     page.get_by_label("latent").fill("0")
     page.locator(".knob output", has_text="0.7 → 0").wait_for()

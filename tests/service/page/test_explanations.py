@@ -71,7 +71,7 @@ def test_a_hit_opens_to_its_parts(found):
 def test_sliders_and_the_switch_rank_again(found):
     assert "garage" in order(found)
     found.get_by_text("Advanced", exact=True).click()
-    alpha = found.get_by_role("slider", name="Meaning")
+    alpha = found.get_by_role("slider", name="Related words")
     assert alpha.input_value() == "0.7"
     with found.expect_response(lambda each: each.url.endswith("/search")):
         alpha.fill("0")
@@ -87,7 +87,7 @@ def test_sliders_and_the_switch_rank_again(found):
         assert told.value.json()["parameters"][setting] == 1
     found.get_by_label("BM25").check()
     expect(hit(found, "garage")).to_have_count(0)
-    assert found.get_by_role("slider", name="Meaning").is_disabled()
+    assert found.get_by_role("slider", name="Related words").is_disabled()
     found.get_by_label("Kernel LSA").check()
     expect(hit(found, "garage")).to_have_count(1)
 

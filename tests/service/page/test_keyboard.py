@@ -75,7 +75,7 @@ def test_searching(page):
 
 def test_ranking_and_the_page_of_a_document(page):
     press(page, page.get_by_text("Advanced", exact=True), "Enter")
-    slider = page.get_by_role("slider", name="Meaning")
+    slider = page.get_by_role("slider", name="Related words")
     reach(page, slider)
     before = float(slider.input_value())
     page.keyboard.press("ArrowLeft")

@@ -425,7 +425,7 @@ function nothing({ interpretation, offset }) {
   return el("div.notice", el("h2", t("No results")),
     el("p", t(filters.length ? "No document matches both the query and the filters." : CONTAINED[matched()])),
     ways.length ? el("div.buttons", ways) : el("p.quiet",
-      t("Try other words: results also include documents with a similar meaning.")));
+      t("Try other words: results also include documents with related words.")));
 }
 
 function showBoth([before, after]) {
@@ -471,7 +471,7 @@ async function showStart() {
     ["-word", "excluded"], ["word*", "any ending"], ["title:word", "in the title"]];
   fill(parts.results, el("div.welcome",
     el("p.lead", t("Search {documents}", { documents: many(details.documents ?? 0, "document") }), " ", named()),
-    el("p.quiet", t("Results match your words or their meaning, so they may not contain the words you typed.")),
+    el("p.quiet", t("Results match your words or related words, so they may not contain the words you typed.")),
     examples,
     tools ? [
       el("p", el("a", state.anchor({ view: "map" }), t("Browse the map")),
