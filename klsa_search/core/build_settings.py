@@ -80,7 +80,7 @@ class AnalysisSettings(SettingsGroup):
         None,
         description="treat é as e, for all letters with marks; by default not for marked "
         "letters that are part of the alphabet of the language "
-        "(docs/guides/import-documents.md)",
+        "(docs/guides/languages.md)",
     )
     symbols: bool = Field(True, description="keep the signs of names such as C++, C# and .NET")
     tokenizer: str | None = Field(
@@ -88,7 +88,7 @@ class AnalysisSettings(SettingsGroup):
         # MODULE:FUNCTION, or any text without a colon.
         pattern=r"^([^:]+|[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*)$",
         description="find words with this function, MODULE:FUNCTION, or the plug-in of this "
-        "name, instead of the rules for all scripts (docs/guides/import-documents.md)",
+        "name, instead of the rules for all scripts (docs/guides/languages.md)",
     )
 
     @field_validator("tokenizer", mode="after")

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow
 
 GUIDES = ROOT / "docs" / "guides"
 WALKS = {
-    "import-documents": (("Example: the export of a help desk", "Folders of files"), "pypdfium2"),
+    "import-documents": (("CSV and other tables", "Folders of files"), "pypdfium2"),
     "product-catalogue": (("From a file to a search box",), "numpy"),
     "run-the-service": (("Authentication",), "numpy"),
     "integrations": (("PyTerrier",), "pyterrier"),
