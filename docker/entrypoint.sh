@@ -7,8 +7,8 @@
 #   ray [ARGUMENTS]             a machine of a cluster, in an image with EXTRAS=cluster (docs/guides/cluster.md)
 #   join HOST:PORT COMMAND ...  join the cluster of that head, without processors for its tasks, and
 #                               do any of the above there, at the address `auto`
-# All of them read KLSA_HOME, the home of the indexes, and serve what else docs/guides/run-the-service.md names
-# (KLSA_HOST, KLSA_PORT, ...); the image sets these three.
+# All of them read KLSA_HOME, the home of the indexes, and serve what else docs/reference/service-settings.md
+# names (KLSA_HOST, KLSA_PORT, ...); the image sets these three.
 set -eu
 
 has_index() {

@@ -133,7 +133,7 @@ def test_commands_of_the_service_user_share_its_cache(unit):
     service = unit("klsa-serve.service")["Service"]
     home = f"/var/cache/{service['CacheDirectory']}"
     assert f"HOME={home}" in service["Environment"].split()
-    guide = (ROOT / "docs" / "guides" / "run-the-service.md").read_text(encoding="utf-8")
+    guide = (ROOT / "docs" / "guides" / "deploy.md").read_text(encoding="utf-8")
     assert f"useradd --system --home-dir {home} {service['User']} " in guide
 
 
