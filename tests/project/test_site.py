@@ -11,6 +11,8 @@ from tools import public_api
 
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "index" / "README.md"])
 DOCS = ROOT / "docs"
+GUIDES = sorted((DOCS / "guides").glob("*.md"))
+NEXT = re.compile(r"Next: \[[^]]+\]\([\w./#-]+\)(, \[[^]]+\]\([\w./#-]+\))*\.")
 NAVIGATION = (DOCS / "index.rst").read_text(encoding="utf-8")
 
 
@@ -62,6 +64,11 @@ def test_the_site_leads_to_every_page():
     led = set(re.findall(r"^   (?:.*<)?([\w/-]+)>?$", NAVIGATION, re.MULTILINE))
     pages = {page.relative_to(DOCS) for page in PAGES if page.is_relative_to(DOCS)}
     assert {page.with_suffix("").as_posix() for page in pages} - {"README"} <= led
+
+
+def test_every_guide_ends_with_the_next_ones():
+    last = {path.name: path.read_text("utf-8").splitlines()[-1] for path in GUIDES}
+    assert [name for name, line in last.items() if not NEXT.fullmatch(line)] == []
 
 
 def test_the_site_has_every_public_package():
