@@ -5,6 +5,8 @@
     .add_segment(segment)                  adds an existing segment
     .first, .after                         range of doc ids
 
+    FoldedDocuments                        the same with stored segments, which need no folding
+
 The result follows from the build and all later documents so far, however they are divided among
 calls and segments: merged segments equal those of one call. A document takes about 0.5 ms.
 
@@ -29,6 +31,7 @@ from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -37,6 +40,7 @@ import numpy.typing as npt
 from klsa_search import _native
 from klsa_search.collection.model import Document
 from klsa_search.core.array_types import (
+    DocIds,
     GrowableArray,
     GrowableLists,
     Integers,
@@ -46,7 +50,7 @@ from klsa_search.core.array_types import (
 from klsa_search.core.lazy import lazy_property
 from klsa_search.core.parallel import processors
 from klsa_search.delta.features import CandidateTerms, TermMap, document_features
-from klsa_search.delta.segment import DeltaSegment, words_of
+from klsa_search.delta.segment import DeltaSegment, SegmentCache, words_of
 from klsa_search.delta.statistics import BuildStatistics
 from klsa_search.errors import StoreError
 from klsa_search.kernels.bm25 import length_norms
@@ -59,7 +63,8 @@ from klsa_search.lowrank.sparse_expansion import (
     SparseExpansion,
     scalars_of,
 )
-from klsa_search.storage.forward_index import encoded
+from klsa_search.storage.forward_index import Forward, encoded
+from klsa_search.storage.manifest import Manifest
 
 _MAX_POSTINGS: Final = 60_000
 """Budget of postings of the build for one document."""
@@ -357,3 +362,55 @@ def _slice(counts: _Counts, first: int, after: int) -> _Counts:
     starts, columns, times = counts
     entries = slice(starts[first], starts[after])
     return starts[first : after + 1], columns[entries], times[entries]
+
+
+class FoldedDocuments:
+    """The rows, features and codes of later documents, which grow at their end.
+
+    generation, manifest  of the build
+    statistics            of the build
+    Values that were returned do not change. For one thread at a time.
+    """
+
+    def __init__(self, generation: Path, manifest: Manifest, statistics: BuildStatistics) -> None:
+        self._forward, self._terms = statistics.forward, len(statistics.vocabulary)
+        self._builder = DeltaBuilder(statistics)
+        self._cache = SegmentCache(generation, manifest, self._terms)
+        self._codes = GrowableLists(np.uint8)
+
+    @property
+    def expansion(self) -> SparseExpansion:
+        """Return the rows and features of the documents so far."""
+        return self._builder.expansion
+
+    @property
+    def bytes(self) -> int:
+        """Return the bytes of rows, features and codes."""
+        return self._builder.bytes + self._codes.bytes
+
+    def next_size(self) -> int:
+        """Return how many documents to append at once at most: up to the end of the block."""
+        return self._cache.next_size()
+
+    def append(self, documents: Sequence[Document]) -> tuple[DeltaSegment, SparseRows]:
+        """Return the segment of the next documents, stored or new, and their counts."""
+        segment = self._cache.get(documents)
+        rows = None
+        if segment is None:
+            segment = self._builder.fold(documents)
+            self._cache.append(segment)
+        else:
+            rows = self._builder.add_segment(segment)
+        self._codes.extend(segment.forward_codes, segment.forward_starts)
+        self._terms += len(segment.new_terms)
+        if rows is None:
+            rows = self.counts(np.arange(segment.first, segment.after))
+        return segment, rows
+
+    def counts(self, doc_ids: DocIds) -> SparseRows:
+        """Return the counts of documents, also of the build: see `Forward.rows`."""
+        return self.forward(self._terms).rows(doc_ids)
+
+    def forward(self, terms: int) -> Forward:
+        """Return the forward index of all documents, with so many terms in all."""
+        return self._forward.extended((self._codes.numbers, self._codes.starts), terms)

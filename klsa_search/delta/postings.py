@@ -1,17 +1,154 @@
-"""Postings of an index to which documents are written: those of the build, and later segments."""
+"""Postings of an index to which documents are written: those of the build, and later segments.
+
+    saturated-STEP-DIGEST.bin    entries, runs and best of `Postings`, then CRC-32 of all of it
+    saturated.lock               locked by the process that writes one
+
+Writes may move the quantised mean length (`kernels.bm25.live_length`), and with it all
+saturations of the build. They follow from the build and the length alone, so one process writes
+them to a file of the generation and all processes map it, also after a restart. The file is a
+cache: if it is missing or damaged, the first process that needs it writes it again.
+"""
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+import logging
+import zlib
+from dataclasses import replace
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from filelock import FileLock
 
 from klsa_search.core.array_types import Integers, SparseRows
-from klsa_search.delta.saturated_postings import SaturatedPostings
-from klsa_search.kernels.bm25 import length_norms
+from klsa_search.core.installation import __version__
+from klsa_search.kernels.bm25 import length_norms, length_step
 from klsa_search.kernels.postings import Postings, Segment
 from klsa_search.storage.forward_index import Forward
+from klsa_search.storage.manifest import Manifest
+from klsa_search.storage.names import NEW
+
+_CHECKSUM_BYTES: Final = 4
+"""Size of the checksum at the end of a file."""
+
+_log = logging.getLogger(__name__)
+
+
+class SaturatedPostings:
+    """The postings of a generation for any quantised mean length; safe to share between threads.
+
+    postings  as built
+    lengths   (N,) of its documents
+    average   quantised mean length by which the postings are saturated
+    """
+
+    def __init__(
+        self,
+        generation: Path,
+        manifest: Manifest,
+        postings: Postings,
+        lengths: npt.NDArray[np.int32],
+        average: float,
+    ) -> None:
+        self._generation, self._postings, self._lengths = generation, postings, lengths
+        self._average = average
+        settings = manifest.checked_settings()
+        # With the numbers of terms of these postings, which those of a partition may not be.
+        self._forward = Forward.open(generation, settings.searched_fields)
+        self._b = settings.b
+        key = f"{__version__} {manifest.fingerprint}"
+        self._digest = blake2b(key.encode(), digest_size=16).hexdigest()
+
+    def at(self, average: float) -> Postings:
+        """Return the postings for a quantised mean length, memory-mapped.
+
+        Cost: none for the length of the build, else reading the file, or writing it, 4 bytes a
+        posting, while other processes that need it wait. If it cannot be written, the postings are
+        in memory.
+        """
+        if average == self._average:
+            return self._postings
+        try:
+            postings = self._mapped(average)
+            if postings is None:
+                with FileLock(self._generation / "saturated.lock", thread_local=False):
+                    postings = self._mapped(average) or self._written(average)
+        except OSError as error:
+            _log.warning(
+                "postings of %s were saturated in the memory of this process: %s; make the folder "
+                "writable, with room on its disk, to share them between processes",
+                self._generation,
+                error,
+            )
+            return self._saturated(average)
+        return postings
+
+    def _path(self, average: float) -> Path:
+        return self._generation / f"saturated-{length_step(average)}-{self._digest}.bin"
+
+    def _mapped(self, average: float) -> Postings | None:
+        """Return the postings in the file of a length; None if it is missing or damaged."""
+        try:
+            # A plain array over the same memory: np.memmap's own indexing is several times slower.
+            content = np.asarray(np.memmap(self._path(average), np.uint8, "r"))
+        except (FileNotFoundError, ValueError):  # not there, or empty
+            return None
+        arrays, begin = [], 0
+        for like in self._shared(self._postings):
+            arrays.append(content[begin : begin + like.nbytes])
+            begin += like.nbytes
+        if len(content) != begin + _CHECKSUM_BYTES or zlib.crc32(
+            content[:begin].data
+        ) != int.from_bytes(content[begin:]):
+            return None
+        entries, runs, best = (
+            array.view(like.dtype).reshape(like.shape)
+            for array, like in zip(arrays, self._shared(self._postings), strict=True)
+        )
+        return replace(self._postings, entries=entries, runs=runs, best=best)
+
+    def _written(self, average: float) -> Postings:
+        """Write and map the file of a length, under the lock; remove those of distant lengths."""
+        path, postings = self._path(average), self._saturated(average)
+        fresh = path.with_name(f".{path.stem}.{NEW}")
+        fresh.unlink(missing_ok=True)  # left by a process that died
+        try:
+            with fresh.open("xb") as stream:
+                checksum = 0
+                for array in self._shared(postings):
+                    content = array.reshape(-1).view(np.uint8).data
+                    checksum = zlib.crc32(content, checksum)
+                    stream.write(content)
+                stream.write(checksum.to_bytes(_CHECKSUM_BYTES))
+            fresh.rename(path)
+        except OSError:
+            fresh.unlink(missing_ok=True)
+            raise
+        # The mean may go back by one step, so files of adjacent steps stay.
+        step = length_step(average)
+        near = {
+            f"saturated-{near_step}-{self._digest}.bin" for near_step in (step - 1, step, step + 1)
+        }
+        for other in self._generation.glob("saturated-*.bin"):
+            if other.name not in near:
+                other.unlink(missing_ok=True)
+        return self._mapped(average) or postings
+
+    def _saturated(self, average: float) -> Postings:
+        """Return all postings saturated by a length, in memory."""
+        norms = length_norms(self._lengths, average, k1=self._postings.k1, b=self._b)
+        return self._postings.saturated(self._counts, norms)
+
+    def _counts(self, first: int, after: int) -> SparseRows:
+        return self._forward.rows(np.arange(first, after))
+
+    @staticmethod
+    def _shared(postings: Postings) -> tuple[npt.NDArray[Any], ...]:
+        """Return the arrays that depend on the mean length."""
+        return postings.entries, postings.runs, postings.best
+
 
 _MERGE_SIZE: Final = 128
 """Documents from which a segment is kept instead of being rebuilt with every write."""

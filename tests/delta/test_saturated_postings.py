@@ -119,7 +119,7 @@ def test_without_the_file_each_has_its_own(path, made, monkeypatch, caplog):
     def refused(*_, **__):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("klsa_search.delta.saturated_postings.FileLock", refused)
+    monkeypatch.setattr("klsa_search.delta.postings.FileLock", refused)
     assert opened(path) == found
     assert (len(made), files(path)) == (2, [])
     assert "Permission denied" in caplog.text

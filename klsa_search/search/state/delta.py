@@ -10,8 +10,7 @@ from klsa_search.core.build_settings import PASSAGE_WORDS
 from klsa_search.core.config import Settings
 from klsa_search.search.engine.collection_statistics import CollectionStatistics
 from klsa_search.search.filters.masks import FilterCache
-from klsa_search.search.state.passage_writes import PassageWrites
-from klsa_search.search.state.passages import PassageIndex
+from klsa_search.search.state.passages import PassageIndex, PassageWrites
 from klsa_search.search.state.state import State
 from klsa_search.storage.rules import Rule
 from klsa_search.storage.write_log import LogPosition, Write

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from klsa_search.core.array_types import SparseRows
-from klsa_search.delta.folded_documents import FoldedDocuments
-from klsa_search.delta.postings import DeltaPostings, distinct_terms
-from klsa_search.delta.saturated_postings import SaturatedPostings
+from klsa_search.collection.model import Document
+from klsa_search.collection.vectors import vectors_of
+from klsa_search.core.array_types import GrowableArray, GrowableLists, SparseRows
+from klsa_search.delta.folding import FoldedDocuments
+from klsa_search.delta.postings import DeltaPostings, SaturatedPostings, distinct_terms
 from klsa_search.delta.statistics import open_statistics
-from klsa_search.delta.vectors import DeltaVectors
 from klsa_search.kernels.postings import Segments
 from klsa_search.kernels.query_kernel import DocumentCounts, QueryKernel, TermWeighting
-from klsa_search.kernels.vector_space import VectorSpaces
+from klsa_search.kernels.vector_space import VectorRows, VectorSpace, VectorSpaces, scales_of
 from klsa_search.kernels.vocabulary import Vocabulary
 from klsa_search.lowrank.sparse_expansion import SegmentedExpansion
 from klsa_search.search.batches import Drift
@@ -29,12 +31,99 @@ from klsa_search.search.state.live_statistics import LiveStatistics, Training
 from klsa_search.storage.columns.columns import Fields
 from klsa_search.storage.columns.declared import forms_of
 from klsa_search.storage.columns.growing_columns import LaterColumns
-from klsa_search.storage.documents import DocumentReader
-from klsa_search.storage.later_records import LaterRecords
+from klsa_search.storage.documents import DocumentReader, RecordsPart, record_of
 from klsa_search.storage.write_log import Write
 
 if TYPE_CHECKING:
     from klsa_search.search.state.state import State
+
+
+class LaterRecords:
+    """Records to whose end documents are appended; readers that it returned do not change.
+
+    built  reads the documents of the build
+    """
+
+    def __init__(self, built: DocumentReader) -> None:
+        self._built = built
+        self._records = GrowableLists(np.uint8)
+        self._doc_ids: dict[str, list[int]] = {}  # of later documents, which all readers share
+
+    @property
+    def bytes(self) -> int:
+        """Return the bytes of all records."""
+        return self._records.bytes
+
+    def append(self, writes: Sequence[Write]) -> list[int]:
+        """Append the documents of writes.
+
+        Return the doc ids of the documents before them that they replace or delete, which may be
+        deleted already.
+        """
+        doc_id = len(self._built) + len(self._records)
+        replaced, records = list[int](), list[bytes]()
+        for write in writes:
+            later = self._doc_ids.get(write.id)
+            previous = later[-1] if later else self._built.find(write.id)
+            if previous is not None:
+                replaced.append(previous)
+            if write.document is not None:
+                self._doc_ids.setdefault(write.id, []).append(doc_id + len(records))
+                records.append(b"".join(record_of(write.document)))
+        if records:
+            starts = np.array([0, *accumulate(map(len, records))], np.int64)
+            self._records.extend(np.frombuffer(b"".join(records), np.uint8), starts)
+        return replaced
+
+    def reader(self, live: npt.NDArray[np.bool_]) -> DocumentReader:
+        """Return a reader of all documents; `live` is (N,), whether a doc id has a document."""
+        part = RecordsPart(self._records.numbers, self._records.starts)
+        return self._built.extended(part, self._doc_ids, live)
+
+
+class _GrowingRows(NamedTuple):
+    """The arrays of `VectorRows`."""
+
+    rows: GrowableArray
+    documents: GrowableArray
+    scales: GrowableArray
+
+    @classmethod
+    def empty(cls, dimension: int) -> _GrowingRows:
+        """Return no vectors of a space."""
+        rows = GrowableArray(np.int8, dimension)
+        return cls(rows, GrowableArray(np.int32), GrowableArray(np.float32))
+
+
+class DeltaVectors:
+    """Spaces of vectors to which documents are appended; those returned do not change.
+
+    built  of the generation
+    """
+
+    def __init__(self, built: VectorSpaces) -> None:
+        self._built = built
+        self._later: dict[str, _GrowingRows] = {}
+
+    def extend(self, documents: Sequence[Document], doc_id: int) -> None:
+        """Append documents, of which the first has this doc id."""
+        for number, document in enumerate(documents, doc_id):
+            for name, rows in vectors_of(document).items():
+                if name not in self._later:
+                    self._later[name] = _GrowingRows.empty(rows.shape[1])
+                later = self._later[name]
+                later.rows.extend(rows)
+                later.documents.extend(np.full(len(rows), number, np.int32))
+                later.scales.extend(scales_of(rows))
+
+    def spaces(self) -> VectorSpaces:
+        """Return the spaces of all documents so far."""
+        spaces = dict(self._built)
+        for name, (rows, documents, scales) in self._later.items():
+            space = spaces.get(name, VectorSpace(name, rows.rows.shape[1], ()))
+            part = VectorRows(rows.rows, documents.rows, scales.rows)
+            spaces[name] = replace(space, parts=(*space.parts, part))
+        return spaces
 
 
 class _Collection(NamedTuple):
