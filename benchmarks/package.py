@@ -44,7 +44,7 @@ print(json.dumps({each.metadata["Name"]: size(each) for each in distributions(pa
 """
 FOUND = """
 import sys
-from klsa_search.core.extras import is_installed
+from klsa_search.core.installation import is_installed
 sys.exit(not is_installed(sys.argv[1]))
 """
 DOCUMENTS = (

@@ -481,7 +481,7 @@ def failures(home):
         note(client.put("/indexes/reports/documents/%20", json=LAMP | {"id": " "}))
         with mock.patch.object(Index, "search", side_effect=RuntimeError("a slip")):
             note(client.get("/search?q=wet+roads", headers={"X-Request-ID": "5f0c2f1d"}))
-        with mock.patch("klsa_search.core.extras.find_spec", return_value=None):
+        with mock.patch("klsa_search.core.installation.find_spec", return_value=None):
             note(sent(client, judging := "POST /indexes/{name}/evaluate", REQUESTS[judging]))
     soon = 0.01
     slowly = mock.patch.object(Index, "search", side_effect=lambda *_, **__: time.sleep(1))

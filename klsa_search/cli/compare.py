@@ -28,7 +28,7 @@ from klsa_search.cli.output import (
     write_json_file,
     write_table,
 )
-from klsa_search.core.extras import require
+from klsa_search.core.installation import require
 from klsa_search.core.parameters import RANKER_NAMES
 from klsa_search.core.progress import progress_bar
 

@@ -9,7 +9,7 @@ import click
 from klsa_search.cli.main import Command, run
 from klsa_search.cli.options import home_option
 from klsa_search.cli.output import echo
-from klsa_search.core.extras import require
+from klsa_search.core.installation import require
 
 
 @click.command(cls=Command)

@@ -17,7 +17,7 @@ from pydantic_core import PydanticCustomError
 
 from klsa_search.collection.reading_options import OnError
 from klsa_search.core.config import PRESETS, Settings
-from klsa_search.core.extras import require
+from klsa_search.core.installation import require
 from klsa_search.core.plugins import PluginName
 from klsa_search.core.settings_group import OptionDisplay
 from klsa_search.errors import SettingsError

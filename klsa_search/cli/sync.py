@@ -21,7 +21,7 @@ from klsa_search.cli.documents import index_facts
 from klsa_search.cli.main import explain, klsa_index
 from klsa_search.cli.options import index_argument, json_option, source_options
 from klsa_search.cli.output import echo, write_json
-from klsa_search.core.extras import require
+from klsa_search.core.installation import require
 from klsa_search.core.progress import progress_bar
 from klsa_search.core.wording import counted
 from klsa_search.errors import CollectionError, IndexNotFound, KlsaError

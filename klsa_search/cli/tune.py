@@ -10,7 +10,7 @@ import click
 from klsa_search.cli.main import klsa_index
 from klsa_search.cli.options import EXISTING_FILE, data_option, index_argument, json_file_option
 from klsa_search.cli.output import make_folders, write_facts, write_json_file
-from klsa_search.core.extras import require
+from klsa_search.core.installation import require
 from klsa_search.core.progress import progress_bar
 
 if TYPE_CHECKING:

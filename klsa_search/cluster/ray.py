@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from klsa_search.cluster.calls import Call, CallFailed, Reference
-from klsa_search.core.extras import require
+from klsa_search.core.installation import require
 from klsa_search.errors import ClusterFailed
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from klsa_search.collection.intake import Intake
 from klsa_search.collection.model import Document, Judgement, Topic
 from klsa_search.collection.opened_collection import OpenedCollection
 from klsa_search.collection.reading_options import CheckedReadingOptions
-from klsa_search.core.extras import require
+from klsa_search.core.installation import require
 from klsa_search.errors import CollectionError, FetchError
 
 PREFIX: Final = "irds:"

@@ -14,7 +14,7 @@ from typing import IO, Any, Final
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from klsa_search.collection.model import TruncatedFile, text_fault
-from klsa_search.core.extras import require
+from klsa_search.core.installation import require
 from klsa_search.core.wording import counted
 from klsa_search.errors import CollectionError, MissingExtra
 

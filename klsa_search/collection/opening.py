@@ -49,7 +49,7 @@ from klsa_search.collection.reading_options import (
     ReadingOptions,
 )
 from klsa_search.core.arguments import described
-from klsa_search.core.extras import require
+from klsa_search.core.installation import require
 from klsa_search.errors import CollectionError
 
 READERS: Final[dict[str, Reader]] = {**TABLE_READERS, "trec": trec.documents}

@@ -23,7 +23,7 @@ from klsa_search.collection.table_rows import (
     is_header,
     row_documents,
 )
-from klsa_search.core.extras import require
+from klsa_search.core.installation import require
 from klsa_search.core.wording import counted
 from klsa_search.errors import CollectionError
 

@@ -13,12 +13,12 @@ import numpy as np
 from klsa_search.collection.model import Document as StoredDocument
 from klsa_search.collection.vectors import without_vectors
 from klsa_search.core.array_types import DocumentMask
-from klsa_search.core.extras import require
+from klsa_search.core.installation import require
 from klsa_search.indexing.build import build
 from klsa_search.search.filters.masks import mask_of
 from klsa_search.search.filters.parser import And, Condition, Filter, Not, Or
 from klsa_search.search.index import Index, open_index
-from klsa_search.search.pages.passage_hits import place_of
+from klsa_search.search.pages.hits import place_of
 from klsa_search.search.pages.results import Hit
 from klsa_search.storage.columns.columns import Field, Fields
 from klsa_search.storage.columns.values import COERCIONS, TypeMismatch

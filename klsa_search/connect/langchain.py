@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from klsa_search.core.extras import require
+from klsa_search.core.installation import require
 from klsa_search.search.index import Index
-from klsa_search.search.pages.passage_hits import place_of
+from klsa_search.search.pages.hits import place_of
 from klsa_search.search.pages.results import Hit
 
 try:

@@ -18,13 +18,12 @@ from urllib.parse import quote
 from pydantic_core import to_json
 
 from klsa_search import mining
-from klsa_search.core.extras import require
-from klsa_search.core.installation import __version__
+from klsa_search.core.installation import __version__, require
 from klsa_search.errors import IndexNotFound, KlsaError, QueryError
 from klsa_search.search.index import Index, list_indexes, open_index
 from klsa_search.search.pages.assembly import beginning
 from klsa_search.search.pages.excerpts import span_of
-from klsa_search.search.pages.passage_hits import place_of
+from klsa_search.search.pages.hits import place_of
 from klsa_search.search.pages.results import SearchResults
 from klsa_search.search.ranking.parameters import checked_integer
 from klsa_search.storage.names import index_path

@@ -10,7 +10,7 @@ import numpy as np
 
 from klsa_search.collection.reading_options import OnError
 from klsa_search.core.config import IndexSettings
-from klsa_search.core.extras import require
+from klsa_search.core.installation import require
 from klsa_search.core.parameters import SearchParameters
 from klsa_search.core.progress import Progress
 from klsa_search.errors import CollectionError

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from klsa_search.core.extras import require
+from klsa_search.core.installation import require
 from klsa_search.errors import SettingsError
 
 if TYPE_CHECKING:

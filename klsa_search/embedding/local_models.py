@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from klsa_search.core.extras import require
+from klsa_search.core.installation import require
 from klsa_search.embedding.model import Embeddings, EmbedKind, in_batches
 from klsa_search.errors import SettingsError
 

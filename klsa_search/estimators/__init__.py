@@ -1,6 +1,6 @@
 """Features and kernels as scikit-learn estimators (extra `estimators`)."""
 
-from klsa_search.core.extras import require
+from klsa_search.core.installation import require
 from klsa_search.estimators.alignment import AlignmentCurve, alignment
 
 try:

@@ -25,7 +25,7 @@ from klsa_search.collection.lines import checked_lines
 from klsa_search.collection.model import Judgement, Topic
 from klsa_search.collection.queries import checked_column
 from klsa_search.core.array_types import Scores
-from klsa_search.core.extras import require
+from klsa_search.core.installation import require
 from klsa_search.core.parameters import SearchParameters
 from klsa_search.errors import CollectionError
 from klsa_search.search.index import Index

@@ -23,8 +23,7 @@ from pydantic_settings import (
 )
 
 from klsa_search.core.arguments import brief
-from klsa_search.core.faults import reason_of
-from klsa_search.core.settings_group import OptionDisplay
+from klsa_search.core.settings_group import OptionDisplay, reason_of
 from klsa_search.errors import SettingsError
 from klsa_search.service.admission import (
     HEAVY,

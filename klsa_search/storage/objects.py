@@ -19,7 +19,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from klsa_search.core.extras import require
+from klsa_search.core.installation import require
 from klsa_search.errors import SettingsError, StoreError
 from klsa_search.storage.files import exclusive_lock, explain, read_regular, replace_file
 

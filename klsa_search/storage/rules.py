@@ -26,7 +26,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from klsa_search.collection.model import MAX_ID_BYTES, text_fault
-from klsa_search.core.faults import reason_of
+from klsa_search.core.settings_group import reason_of
 from klsa_search.errors import RuleNotFound, SettingsError
 from klsa_search.storage.catalog_entry import Entry, change_rows
 

@@ -13,7 +13,7 @@ import click
 from klsa_search.cli.main import Command, run
 from klsa_search.cli.options import FOLDER
 from klsa_search.cli.output import numbers, write_json_file, write_table
-from klsa_search.core.extras import require
+from klsa_search.core.installation import require
 from klsa_search.core.progress import progress_bar
 from studies.datasets import datasets_homes, find_dataset, read_ionosphere, read_reuters
 

@@ -120,7 +120,7 @@ def test_a_plot_of_another_kind_or_ending_is_wrong_usage(built, tmp_path):
 
 
 def test_a_plot_without_matplotlib_says_what_to_install(built, tmp_path, monkeypatch):
-    monkeypatch.setattr("klsa_search.core.extras.find_spec", lambda name: None)
+    monkeypatch.setattr("klsa_search.core.installation.find_spec", lambda name: None)
     done = built("klsa-index", "plot", "cars", "--what", "map", "--out", tmp_path / "a.png")
     assert done.code == 1
     assert "pip install 'klsa-search[figures]'" in done.err

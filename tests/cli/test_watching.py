@@ -220,7 +220,7 @@ def test_sources_that_cannot_be_watched_are_refused(shell, tmp_path, notes, inde
     home = ("--home", tmp_path / "home", "--watch")
     assert shell("klsa-index", "sync", "notes", notes, *home, "--dry-run").code == 2
     assert shell("klsa-index", "sync", "notes", notes, *home, "--json").code == 2
-    monkeypatch.setattr("klsa_search.core.extras.find_spec", lambda _: None)
+    monkeypatch.setattr("klsa_search.core.installation.find_spec", lambda _: None)
     done = shell("klsa-index", "sync", "notes", notes, *home)
     assert (done.code, "klsa-search[watch]" in done.err) == (1, True)
 

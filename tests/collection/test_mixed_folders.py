@@ -12,7 +12,7 @@ from klsa_search.cli.describe import unread_text
 from klsa_search.collection import open_collection
 from klsa_search.collection.files import archives, reading
 from klsa_search.collection.folder import FileCache
-from klsa_search.core import extras
+from klsa_search.core import installation
 from klsa_search.errors import CollectionError, MissingExtra
 
 from .test_tables import workbook
@@ -155,7 +155,7 @@ def test_rows_of_sheets_among_files(tmp_path, monkeypatch):
 
 def test_tables_that_need_a_missing_extra_are_not_read(tmp_path, monkeypatch):
     fill(tmp_path, a_txt="Pumps", b_xlsx="", c_parquet="")
-    monkeypatch.setattr(extras, "is_importable", lambda module: False)
+    monkeypatch.setattr(installation, "is_importable", lambda module: False)
     source = open_collection(tmp_path)
     assert [document.id for document in source.documents()] == ["a.txt"]
     assert source.unread.kinds == {".parquet": 1, ".xlsx": 1}

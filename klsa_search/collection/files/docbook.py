@@ -18,7 +18,7 @@ from klsa_search.collection.files.content import (
 )
 from klsa_search.collection.files.html import refuse_deep
 from klsa_search.collection.lines import read_decompressed
-from klsa_search.core.extras import require
+from klsa_search.core.installation import require
 
 _SECTIONS: Final = frozenset(
     re.findall(

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, cast
 from klsa_search.collection.files.content import Content
 from klsa_search.collection.folder import uncompressed_name
 from klsa_search.collection.lines import head
-from klsa_search.core.extras import is_installed
+from klsa_search.core.installation import is_installed
 
 EXTRA: Final = "files"
 """The extra that some formats need."""

@@ -37,7 +37,7 @@ from klsa_search.collection.folder import (
 from klsa_search.collection.intake import Intake
 from klsa_search.collection.lines import translate_read_errors
 from klsa_search.collection.model import Document, TruncatedFile, Unread
-from klsa_search.core.extras import require
+from klsa_search.core.installation import require
 from klsa_search.errors import CollectionError
 
 Reader = Callable[[Path, Intake], Iterator[Document]]

@@ -10,7 +10,6 @@ from pydantic import BaseModel, ConfigDict, Field, SkipValidation, ValidationErr
 
 from klsa_search.core.arguments import checked_argument
 from klsa_search.core.array_types import DocIds, DocumentMask
-from klsa_search.core.faults import first_fault
 from klsa_search.core.parameters import (
     GroupName,
     PrefixName,
@@ -18,6 +17,7 @@ from klsa_search.core.parameters import (
     RankingParameters,
     SearchParameters,
 )
+from klsa_search.core.settings_group import first_fault
 from klsa_search.errors import QueryError
 from klsa_search.search.filters.masks import FilterLike
 

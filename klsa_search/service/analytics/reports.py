@@ -11,7 +11,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from klsa_search.core.csv_cells import csv_of
 from klsa_search.core.service_reports import (
     Analytics,
     ClickedDocument,
@@ -22,6 +21,7 @@ from klsa_search.core.service_reports import (
 )
 from klsa_search.errors import StoreError
 from klsa_search.mining.synonym_proposals import SearchedQuery
+from klsa_search.search.parts.exports import csv_of
 from klsa_search.service.analytics.store import FILE, SCHEMA, SUMMED
 
 _SUMS: Final = ", ".join(f"sum({name})" for name in SUMMED)

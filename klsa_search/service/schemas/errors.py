@@ -18,7 +18,7 @@ from starlette.requests import ClientDisconnect
 from starlette.routing import Match
 
 from klsa_search.core.arguments import brief
-from klsa_search.core.faults import reason_of
+from klsa_search.core.settings_group import reason_of
 from klsa_search.errors import (
     BodyTooSlow,
     IndexBusy,

@@ -4,7 +4,7 @@ from types import ModuleType
 
 import pytest
 
-from klsa_search.core.extras import require
+from klsa_search.core.installation import require
 from klsa_search.errors import MissingExtra
 
 EXTRAS = {

@@ -5,7 +5,7 @@ import io
 
 import pytest
 
-from klsa_search.core.csv_cells import csv_of
+from klsa_search.search.parts.exports import csv_of
 
 
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
