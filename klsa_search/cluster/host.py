@@ -24,9 +24,9 @@ from klsa_search.search.filters.masks import FilterLike, key_of
 from klsa_search.search.pages.results import Hit
 from klsa_search.search.parts.generation import GenerationWriter, OpenGeneration
 from klsa_search.search.parts.part_search import PartPage, PartPlan, PartRequest, PartSearch, Seeds
-from klsa_search.search.parts.part_set import LocalPart
 from klsa_search.search.parts.reading import warm_up
 from klsa_search.search.state.delta import QueryConfiguration
+from klsa_search.search.state.state import State, restricted_to, statistics_of, with_statistics
 from klsa_search.storage.manifest import read_manifest
 from klsa_search.storage.objects import absolute
 from klsa_search.storage.partitions import open_collection_terms, terms_folder, terms_generation
@@ -153,8 +153,8 @@ class PartitionHost:
         terms = open_collection_terms(terms_generation(self._generation.parent))
         self._partition = OpenGeneration(self._generation, terms)
         self._writer = GenerationWriter(self._partition)
-        self._views: OrderedDict[str, LocalPart] = OrderedDict()
-        self._restricted: OrderedDict[str, LocalPart] = OrderedDict()
+        self._views: OrderedDict[str, State] = OrderedDict()
+        self._restricted: OrderedDict[str, State] = OrderedDict()
         self._searches: OrderedDict[str, PartSearch] = OrderedDict()
         self._lock = threading.Lock()  # of the three above
         self._preparing = threading.Lock()  # while the partition changes its state
@@ -188,17 +188,17 @@ class PartitionHost:
             return self._partition.state.info.last
 
     def publish(self) -> PublishedStatistics:
-        """Return the statistics after the last write: see `LocalPart.statistics`."""
+        """Return the statistics after the last write: see `statistics_of`."""
         with self._preparing:
             self._follow()
             self._partition.refresh()
             return PublishedStatistics(
-                self._partition.state.info.last, self._partition.part.statistics()
+                self._partition.state.info.last, statistics_of(self._partition.state)
             )
 
     def visible(self, version: str, filter_: FilterLike) -> PartitionStatistics:
         """Return the statistics of the documents of a version that match a filter."""
-        return self._restricted_part(version, filter_).statistics()
+        return statistics_of(self._restricted_part(version, filter_))
 
     def prepare(self, preparation: Preparation) -> bool:
         """Make a version; return False if the partition was written since. Cost: O(V)."""
@@ -212,7 +212,7 @@ class PartitionHost:
             if not self.prepare(unrestricted):
                 return False
             part = self._restricted_part(unrestricted.version, filter_)
-            part = part.restricted_by_all(preparation.statistics)
+            part = with_statistics(part, preparation.statistics)
             with self._lock:
                 _keep(self._restricted, preparation.version, part, MAX_RESTRICTED)
             return True
@@ -269,7 +269,7 @@ class PartitionHost:
         """Return a search, and keep it no longer; it begins again if the host does not have it."""
         with self._lock:
             search = self._searches.pop(hosted.name, None)
-        return search or PartSearch(self._view(hosted.version).state, hosted.request)
+        return search or PartSearch(self._view(hosted.version), hosted.request)
 
     def _keep_search(self, hosted: HostedSearch, search: PartSearch) -> None:
         """Keep a search for its next round."""
@@ -311,20 +311,20 @@ class PartitionHost:
             _log.warning("cannot follow `%s`: %s", self._generation, fault.message)
         self._followed_at = time.monotonic()
 
-    def _view(self, version: str) -> LocalPart:
+    def _view(self, version: str) -> State:
         with self._lock:
             view = self._views.get(version) or self._restricted.get(version)
         if view is None:
             raise _NotPreparedError(version)
         return view
 
-    def _restricted_part(self, version: str, filter_: FilterLike) -> LocalPart:
+    def _restricted_part(self, version: str, filter_: FilterLike) -> State:
         """Return a version with the documents that match a filter, without their statistics."""
         name = repr((version, key_of(filter_)))
         with self._lock:
             part = self._restricted.get(name)
         if part is None:
-            part = self._view(version).restricted(filter_)
+            part = restricted_to(self._view(version), filter_)
             with self._lock:
                 _keep(self._restricted, name, part, MAX_RESTRICTED)
         return part

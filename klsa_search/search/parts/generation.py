@@ -24,7 +24,6 @@ from klsa_search.search.batches import (
 )
 from klsa_search.search.engine.collection_statistics import CollectionStatistics
 from klsa_search.search.models import has_same_text
-from klsa_search.search.parts.part_set import LocalPart
 from klsa_search.search.parts.reading import dimensions
 from klsa_search.search.query.rules import RuleSet
 from klsa_search.search.query.synonyms import Synonyms
@@ -64,11 +63,6 @@ class OpenGeneration:
         self._lock = threading.Lock()  # held while writes are read
         self.refresh()
 
-    @property
-    def part(self) -> LocalPart:
-        """Return the present state as a part of an index."""
-        return LocalPart(self.state)
-
     def refresh(self, log: WriteLog | None = None) -> bool:
         """Read the writes of other processes; return if there were any.
 
@@ -104,7 +98,7 @@ class OpenGeneration:
 
     def configure(
         self, configuration: QueryConfiguration, statistics: CollectionStatistics | None = None
-    ) -> LocalPart:
+    ) -> State:
         """Use what all parts of an index have in common; return the state.
 
         statistics  of all partitions, by which words are weighed; None if it is the only part
@@ -121,7 +115,7 @@ class OpenGeneration:
                 self.state = self._after(self.state.info.last, self._log)
             else:
                 self.state = self._configured(self.state)
-            return self.part
+            return self.state
 
     def _configured(self, state: State) -> State:
         """Return a state with the present synonyms, rules and query settings."""

@@ -21,6 +21,7 @@ from klsa_search.search.parts.generation import Batch, GenerationWriter, OpenGen
 from klsa_search.search.parts.part_set import IndexFacts, LocalParts, PartSet
 from klsa_search.search.parts.reading import dimensions
 from klsa_search.search.state.delta import QueryConfiguration
+from klsa_search.search.state.state import statistics_of
 from klsa_search.storage.catalog_entry import entry_stamp, read_entry
 from klsa_search.storage.current import current_build, has_partitions
 from klsa_search.storage.generations import writing
@@ -94,7 +95,7 @@ class LocalGroup:
         statistics = None
         if facts.terms is not None:
             statistics = CollectionStatistics.of(
-                [generation.part.statistics() for generation in generations], facts.lengths
+                [statistics_of(generation.state) for generation in generations], facts.lengths
             )
         parts = [
             generation.configure(facts.configuration, statistics) for generation in generations

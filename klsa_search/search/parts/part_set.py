@@ -20,7 +20,6 @@ from klsa_search.errors import PartitionsUnsupported, StoreError
 from klsa_search.search.costs import restriction_cost
 from klsa_search.search.engine.collection_statistics import (
     CollectionStatistics,
-    PartitionStatistics,
 )
 from klsa_search.search.engine.evidence import SharedAnswers
 from klsa_search.search.engine.snapshot import IndexArrays
@@ -55,7 +54,7 @@ _MOST_VIEWS: Final = 256
 
 
 class Part(Protocol):
-    """A generation of an index in one state, in this process or in another."""
+    """A generation of an index in one state: a `State`, if it is in this process."""
 
     @property
     def info(self) -> GenerationInfo:
@@ -76,41 +75,6 @@ class Part(Protocol):
 
         In another process arguments and result are pickled; iterators become lists.
         """
-
-
-class LocalPart(NamedTuple):
-    """A part in this process: see `Part`."""
-
-    state: State
-
-    @property
-    def info(self) -> GenerationInfo:
-        """Return the facts about it."""
-        return self.state.info
-
-    @property
-    def fields(self) -> Fields:
-        """Return the metadata fields that are columns."""
-        return self.state.fields
-
-    def read(
-        self, function: Callable[Concatenate[State, P], T], *args: P.args, **kwargs: P.kwargs
-    ) -> T:
-        """Return the result of a function for the state."""
-        return function(self.state, *args, **kwargs)
-
-    def statistics(self) -> PartitionStatistics:
-        """Return the statistics of the live documents of one of several partitions."""
-        return statistics_of(self.state)
-
-    def restricted(self, filter_: FilterLike) -> LocalPart:
-        """Return the part with the documents that match a filter."""
-        allowed = self.state.filters.of(filter_).allowed
-        return self._replace(state=restricted_to(self.state, allowed))
-
-    def restricted_by_all(self, statistics: CollectionStatistics) -> LocalPart:
-        """Return a restricted part that weighs words by the restricted parts of all partitions."""
-        return self._replace(state=with_statistics(self.state, statistics))
 
 
 class IndexFacts(NamedTuple):
@@ -211,7 +175,7 @@ class LocalParts(PartSet):
     unrestricted  returns the arrays of those that these are a restriction of, if they are several
     """
 
-    parts: Sequence[LocalPart]
+    parts: Sequence[State]
     unrestricted: Callable[[], IndexArrays] | None = None
     _views: OrderedDict[tuple[str, str], LocalParts] = field(
         init=False, default_factory=OrderedDict
@@ -222,7 +186,7 @@ class LocalParts(PartSet):
     @property
     def only_state(self) -> State | None:
         """Return the state of the only part, if there is one only."""
-        return self.parts[0].state if len(self.parts) == 1 else None
+        return self.parts[0] if len(self.parts) == 1 else None
 
     @property
     def arrays(self) -> IndexArrays:
@@ -232,13 +196,13 @@ class LocalParts(PartSet):
     @lazy_property
     def _joined(self) -> Callable[[], IndexArrays]:
         # Views of these keep it, and must not keep these.
-        return cache(partial(joined, [p.state.snapshot for p in self.parts], self.unrestricted))
+        return cache(partial(joined, [part.snapshot for part in self.parts], self.unrestricted))
 
     def searches(self) -> LocalSearches:
         """Return a new search of all parts."""
         if len(self._answers[0]) > MAX_ANSWERS:
             self._answers[0] = SharedAnswers()  # running searches keep theirs
-        return LocalSearches([part.state for part in self.parts], self._answers[0])
+        return LocalSearches(self.parts, self._answers[0])
 
     def complete(self, searches: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
         """Run searches, which wait for nothing, and return their results."""
@@ -253,7 +217,7 @@ class LocalParts(PartSet):
                 views.move_to_end(key)
                 return views[key]
         view = self._restricted_to(filter_)
-        size = max(sum(bytes_of(part.state) for part in self.parts), 1)
+        size = max(sum(map(bytes_of, self.parts)), 1)
         with self._lock:
             views[key] = view
             while len(views) > min(max(_VIEWS_SIZE // size, _FEWEST_VIEWS), _MOST_VIEWS):
@@ -265,11 +229,11 @@ class LocalParts(PartSet):
         return 0.0 if key_of(filter_) in self._views else super().restriction_cost(filter_)
 
     def _restricted_to(self, filter_: FilterLike) -> LocalParts:
-        parts = [part.restricted(filter_) for part in self.parts]
+        parts = [restricted_to(part, filter_) for part in self.parts]
         unrestricted = None
         if self.facts.terms is not None:
-            statistics = CollectionStatistics.of([part.statistics() for part in parts])
-            parts = [part.restricted_by_all(statistics) for part in parts]
+            statistics = CollectionStatistics.of(list(map(statistics_of, parts)))
+            parts = [with_statistics(part, statistics) for part in parts]
             unrestricted = self._joined
         documents = sum(part.info.documents for part in parts)
         return LocalParts(self.facts._replace(documents=documents), parts, unrestricted)

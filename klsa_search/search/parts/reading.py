@@ -29,6 +29,7 @@ from klsa_search.search.pages.hits import hits_of
 from klsa_search.search.pages.planning import Ranking, query_vector
 from klsa_search.search.pages.results import Hit
 from klsa_search.search.ranking.parameters import checked_mask
+from klsa_search.search.ranking.searcher import TopRequest
 from klsa_search.search.ranking.vector_ranking import vector_parts, with_vectors
 from klsa_search.search.state.state import GenerationInfo, State
 from klsa_search.search.suggest.suggester import Candidate
@@ -258,7 +259,7 @@ def rank_queries(
     allowed = None if mask is None else checked_mask(mask, len(state.snapshot))
     parsed = [state.query_parser.parse(query, parsing) for query in queries]
     if vector is None and not (models.embedders and state.snapshot.vectors):
-        return state.searcher.top(parsed, k, chosen, allowed)
+        return state.searcher.top(parsed, chosen, TopRequest(k, allowed))
     tops = []
     for query, words in zip(queries, parsed, strict=True):
         query_vector_, warnings = query_vector(state, state, query, vector, models.embedders)

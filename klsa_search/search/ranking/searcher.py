@@ -84,6 +84,21 @@ class AllPartitions(NamedTuple):
     local: Sequence[LocalSeeds | None] = ()
 
 
+class TopRequest(NamedTuple):
+    """Which documents a ranking returns.
+
+    k        number of the best ones
+    mask     documents to choose from; None for all. It changes no score
+    totals   also count those of the mask that score above 0
+    matches  also return which they are
+    """
+
+    k: int
+    mask: Mask | None = None
+    totals: bool = False
+    matches: bool = False
+
+
 class Searcher:
     """Ranks the documents of a snapshot; thread-safe.
 
@@ -93,7 +108,7 @@ class Searcher:
     _partitions: AllPartitions | None = None
 
     def __init__(self, snapshot: Snapshot, defaults: RankingSettings) -> None:
-        self._snapshot, self._defaults = snapshot, defaults
+        self.snapshot, self._defaults = snapshot, defaults
 
     def within(self, partitions: AllPartitions) -> Self:
         """Return a searcher of one of several partitions, for one search."""
@@ -101,11 +116,6 @@ class Searcher:
         searcher = copy(self)
         searcher._partitions = partitions
         return searcher
-
-    @property
-    def snapshot(self) -> Snapshot:
-        """Return the snapshot that it ranks."""
-        return self._snapshot
 
     @property
     def evidence(self) -> Evidence:
@@ -131,7 +141,7 @@ class Searcher:
         """
         if not ranks_by_seeds(parameters):
             return []
-        params, snapshot = self.params(parameters), self._snapshot
+        params, snapshot = self.params(parameters), self.snapshot
         if params.seeds > MAX_SEEDS:
             raise QueryError(
                 f"z = {params.seeds}: an index in partitions ranks by at most {MAX_SEEDS} "
@@ -150,14 +160,14 @@ class Searcher:
         if query.stop_scores is None:
             scores = self._scores(query.terms, parameters)
         else:
-            scores = query.stop_scores * self._snapshot.live_docs()
+            scores = query.stop_scores * self.snapshot.live_docs()
         return scores if query.mask is None else scores * query.mask.allowed
 
     def _scores(self, terms: Sequence[int], parameters: RankingSettings) -> Scores:
-        snapshot = self._snapshot
+        snapshot = self.snapshot
         if snapshot.small and self._allows_klsa_engine(parameters):
             # In a small collection it rescores all candidates.
-            tops = self._klsa_top([terms], len(snapshot), parameters, None)
+            tops = self._klsa_top([terms], parameters, TopRequest(len(snapshot)))
             if tops is not None:
                 (top,) = tops
                 scores = np.zeros(len(snapshot), np.float32)
@@ -173,70 +183,52 @@ class Searcher:
     ) -> Scores:
         """Return the scores of all documents with relevance feedback: see `add_feedback`."""
         scores = self.scores(query, parameters)
-        return add_feedback(self._snapshot, scores, examples, parameters, self.evidence)
+        return add_feedback(self.snapshot, scores, examples, parameters, self.evidence)
 
     def top(
-        self,
-        queries: Sequence[ParsedQuery],
-        k: int,
-        parameters: RankingSettings,
-        mask: Mask | None = None,
-        *,
-        totals: bool = False,
-        matches: bool = False,
+        self, queries: Sequence[ParsedQuery], parameters: RankingSettings, request: TopRequest
     ) -> list[TopDocs]:
-        """Return the k best documents of each query, of those in the mask if there is one.
+        """Return the best documents of each query.
 
-        totals   also count the documents of the mask that score above 0
-        matches  also return which they are
-        A mask changes no score. Queries that allow all documents go through the engines in
-        one call, without the GIL.
+        Queries that allow all documents go through the engines in one call, without the GIL.
         """
-        terms = [
-            query.terms for query in queries if query.mask is None and query.stop_scores is None
-        ]
-        if len(terms) == len(queries):
-            return self._top(terms, k, parameters, mask, totals=totals, matches=matches)
+        if all(query.mask is None and query.stop_scores is None for query in queries):
+            return self._top([query.terms for query in queries], parameters, request)
         tops = list[TopDocs]()
         for query in queries:
-            allowed = intersection(mask, query.mask)
+            allowed = intersection(request.mask, query.mask)
             if query.stop_scores is not None:
-                tops.append(best_of(query.stop_scores * self._snapshot.live_docs(), k, allowed))
+                scores = query.stop_scores * self.snapshot.live_docs()
+                tops.append(best_of(scores, request.k, allowed))
             else:
-                tops += self._top(
-                    [query.terms], k, parameters, allowed, totals=totals, matches=matches
-                )
+                tops += self._top([query.terms], parameters, request._replace(mask=allowed))
         return tops
 
     def ranking(self, query: ParsedQuery, parameters: RankingSettings) -> Rank:
         """Return the ranking of a query, which counts all documents of a mask that match."""
 
         def rank(k: int, mask: Mask | None, *, matches: bool = False) -> TopDocs:
-            (top,) = self.top([query], k, parameters, mask, totals=True, matches=matches)
+            (top,) = self.top([query], parameters, TopRequest(k, mask, True, matches))
             if matches and top.matches is None:  # a query without seeds, or an empty index
-                top = top._replace(matches=Mask(np.zeros(len(self._snapshot), np.bool_)))
+                top = top._replace(matches=Mask(np.zeros(len(self.snapshot), np.bool_)))
             return top
 
         return rank
 
     def _top(
-        self,
-        queries: list[Sequence[int]],
-        k: int,
-        parameters: RankingSettings,
-        mask: Mask | None,
-        *,
-        totals: bool,
-        matches: bool,
+        self, queries: list[Sequence[int]], parameters: RankingSettings, request: TopRequest
     ) -> list[TopDocs]:
-        mask = self._snapshot.allowed(mask)
+        """Return the best documents of each query by its terms."""
+        request = request._replace(mask=self.snapshot.allowed(request.mask))
         if parameters.ranker == "bm25" and not parameters.boost_factors:
-            return self._snapshot.bm25_engine.top(queries, k, mask, totals=totals, matches=matches)
+            k, mask, totals, matches = request
+            return self.snapshot.bm25_engine.top(queries, k, mask, totals=totals, matches=matches)
         if self._allows_klsa_engine(parameters):
-            tops = self._klsa_top(queries, k, parameters, mask, totals=totals, matches=matches)
+            tops = self._klsa_top(queries, parameters, request)
             if tops is not None:
                 return tops
-        return [best_of(self._score_all(terms, parameters), k, mask) for terms in queries]
+        every = (self._score_all(terms, parameters) for terms in queries)
+        return [best_of(scores, request.k, request.mask) for scores in every]
 
     def is_quick(self, terms: Sequence[int]) -> bool:
         """Return whether a query with default parameters takes about a millisecond at most."""
@@ -257,7 +249,7 @@ class Searcher:
     @lazy_property
     def _frequencies(self) -> memoryview:
         """Number of documents that contain each term, deleted ones included: (V,)."""
-        return self._snapshot.query_kernel.postings.frequencies.data
+        return self.snapshot.query_kernel.postings.frequencies.data
 
     def explain(
         self,
@@ -270,27 +262,21 @@ class Searcher:
 
         exact  which parts of each score are not estimates: see `TopDocs`
         """
-        engine = self._snapshot.klsa_engine
+        engine = self.snapshot.klsa_engine
         return engine.explain(terms, doc_ids, exact, self.params(parameters), self._seeds)
 
     def params(self, parameters: RankingSettings) -> KlsaParams:
         """Return the parameters as the engine takes them: for those of the index, made once."""
         is_default = parameters is self._defaults
-        return self._default_params if is_default else klsa_params(self._snapshot, parameters)
+        return self._default_params if is_default else klsa_params(self.snapshot, parameters)
 
     def _klsa_top(
-        self,
-        queries: list[Sequence[int]],
-        k: int,
-        parameters: RankingSettings,
-        mask: Mask | None,
-        *,
-        totals: bool = False,
-        matches: bool = False,
+        self, queries: list[Sequence[int]], parameters: RankingSettings, request: TopRequest
     ) -> list[TopDocs] | None:
+        """Return the best documents by the engine of the default ranking; None if it cannot."""
         check_deadline()
-        params = self.params(parameters)
-        engine, seeds = self._snapshot.klsa_engine, self._seeds
+        params, (k, mask, totals, matches) = self.params(parameters), request
+        engine, seeds = self.snapshot.klsa_engine, self._seeds
         if self._partitions is None:
             return engine.top(queries, k, params, mask, totals=totals, matches=matches)
         if seeds is None:
@@ -304,13 +290,13 @@ class Searcher:
 
     def _score_all(self, terms: Sequence[int], parameters: RankingSettings) -> Scores:
         check_deadline()
-        snapshot, query = self._snapshot, QueryTerms.of(terms)
+        snapshot, query = self.snapshot, QueryTerms.of(terms)
         scores = ranker_of(parameters.ranker).scores(snapshot, query, parameters, self.evidence)
         return scores if snapshot.live is None else scores * snapshot.live.allowed
 
     def _allows_klsa_engine(self, parameters: RankingSettings) -> bool:
         """Return whether the engine computes this ranking."""
-        few = self._snapshot.query_kernel.documents <= EXHAUSTIVE_LIMIT
+        few = self.snapshot.query_kernel.documents <= EXHAUSTIVE_LIMIT
         if few and self._partitions is None:
             return False
         if parameters is self._defaults:
@@ -323,7 +309,7 @@ class Searcher:
 
     @lazy_property
     def _default_params(self) -> KlsaParams:
-        return klsa_params(self._snapshot, self._defaults)
+        return klsa_params(self.snapshot, self._defaults)
 
 
 def ranks_with_klsa_engine(parameters: RankingSettings) -> bool:

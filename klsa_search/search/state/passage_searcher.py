@@ -16,7 +16,7 @@ from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.engine.top_docs import TopDocs
 from klsa_search.search.query.parser import ParsedQuery
 from klsa_search.search.rankers import needs_eigenvectors
-from klsa_search.search.ranking.searcher import AllPartitions, Searcher, SeedCandidates
+from klsa_search.search.ranking.searcher import AllPartitions, Searcher, SeedCandidates, TopRequest
 from klsa_search.search.state.passages import PassageIndex
 
 _CANDIDATES: Final = 2
@@ -39,27 +39,22 @@ class PassageSearcher(Searcher):
         self, snapshot: Snapshot, defaults: RankingSettings, passages: PassageIndex
     ) -> None:
         super().__init__(snapshot, defaults)
-        self._passages = passages
-
-    @property
-    def passages(self) -> PassageIndex:
-        """Return the passages."""
-        return self._passages
+        self.passages = passages
 
     def uses_passages(self, parameters: RankingSettings) -> bool:
         """Return whether passages count; not for rankers that need a spectrum they do not have."""
-        has_spectrum = self._passages.state.snapshot.has_spectrum
+        has_spectrum = self.passages.state.snapshot.has_spectrum
         is_available = has_spectrum or not needs_eigenvectors(parameters)
         return parameters.passage_weight > 0 and is_available
 
     def within(self, partitions: AllPartitions) -> Self:
         """Return a searcher of one of several partitions, for one search."""
-        searcher, state = super().within(partitions), self._passages.state
+        searcher, state = super().within(partitions), self.passages.state
         of_passages = AllPartitions(
             partitions.seeds[1:], partitions.evidence.of_passages(), partitions.local[1:]
         )
         state = state.with_searcher(state.searcher.within(of_passages))
-        searcher._passages = replace(self._passages, state=state)
+        searcher.passages = replace(self.passages, state=state)
         return searcher
 
     def seed_candidates(
@@ -68,7 +63,7 @@ class PassageSearcher(Searcher):
         """Return what documents and passages of a partition add to the seeds of all."""
         candidates = super().seed_candidates(query, parameters)
         if candidates and self.uses_passages(parameters):
-            ranking, searcher = self._ranking(query, parameters), self._passages.state.searcher
+            ranking, searcher = self._ranking(query, parameters), self.passages.state.searcher
             candidates += searcher.seed_candidates(ranking.query, ranking.parameters)
         return candidates
 
@@ -77,39 +72,26 @@ class PassageSearcher(Searcher):
         scores = super().scores(query, parameters)
         if not self.uses_passages(parameters):
             return scores
-        searcher = self._passages.state.searcher
+        searcher = self.passages.state.searcher
         scores_ = searcher.scores(self.of_passages(query), parameters)
         best = np.zeros_like(scores)
-        np.maximum.at(best, self._passages.document_of, scores_)
+        np.maximum.at(best, self.passages.document_of, scores_)
         return np.where(scores > 0, scores + np.float32(parameters.passage_weight) * best, scores)
 
     def top(
-        self,
-        queries: Sequence[ParsedQuery],
-        k: int,
-        parameters: RankingSettings,
-        mask: Mask | None = None,
-        *,
-        totals: bool = False,
-        matches: bool = False,
+        self, queries: Sequence[ParsedQuery], parameters: RankingSettings, request: TopRequest
     ) -> list[TopDocs]:
-        """Return the k best documents of each query, of those in the mask if there is one.
+        """Return the best documents of each query.
 
         Exact for the scores of both indexes: more candidates are ranked until no other document
         can be among the k best. Cost: some four rankings.
         """
         if not self.uses_passages(parameters):
-            return super().top(queries, k, parameters, mask, totals=totals, matches=matches)
+            return super().top(queries, parameters, request)
+        requests = (request._replace(mask=intersection(request.mask, q.mask)) for q in queries)
         return [
-            self._top_with_passages(
-                query,
-                k,
-                parameters,
-                intersection(mask, query.mask),
-                totals=totals,
-                matches=matches,
-            )
-            for query in queries
+            self._top_with_passages(query._replace(mask=None), parameters, of_query)
+            for query, of_query in zip(queries, requests, strict=True)
         ]
 
     def is_quick(self, terms: Sequence[int]) -> bool:
@@ -122,43 +104,34 @@ class PassageSearcher(Searcher):
         """Return the row of the best passage of each document, -1 without a match, and how many of
         its passages match.
         """
-        mask = self._passages.mask_of(doc_ids)
-        top = self._ranking(query, parameters).top(mask.size, mask)
-        best = self._passages.best_of(doc_ids, self._passages.best(top))
-        matched, counts = np.unique(self._passages.document_of[top.doc_ids], return_counts=True)
+        mask = self.passages.mask_of(doc_ids)
+        top = self._ranking(query, parameters).top(TopRequest(mask.size, mask))
+        best = self.passages.best_of(doc_ids, self.passages.best(top))
+        matched, counts = np.unique(self.passages.document_of[top.doc_ids], return_counts=True)
         return best.doc_ids, values_at(doc_ids, matched, counts)
 
     def of_passages(self, query: ParsedQuery) -> ParsedQuery:
         """Return a query to documents as one to passages, without its mask."""
-        terms = self._snapshot.vocabulary.terms
-        return ParsedQuery(self._passages.terms_of(query.terms, terms))
+        terms = self.snapshot.vocabulary.terms
+        return ParsedQuery(self.passages.terms_of(query.terms, terms))
 
     def _ranking(self, query: ParsedQuery, parameters: RankingSettings) -> _PassageRanking:
         """Return the ranking of passages by a query to documents."""
         if parameters is self._defaults:  # the same object saves the engine work
-            parameters = self._passages.state.info.defaults
-        return _PassageRanking(self._passages, self.of_passages(query), parameters)
+            parameters = self.passages.state.info.defaults
+        return _PassageRanking(self.passages, self.of_passages(query), parameters)
 
     def _top_with_passages(
-        self,
-        query: ParsedQuery,
-        k: int,
-        parameters: RankingSettings,
-        mask: Mask | None,
-        *,
-        totals: bool,
-        matches: bool,
+        self, query: ParsedQuery, parameters: RankingSettings, request: TopRequest
     ) -> TopDocs:
-        query, ranking = query._replace(mask=None), self._ranking(query, parameters)
-        passage_mask = self._passages.mask(mask)
+        k, ranking = request.k, self._ranking(query, parameters)
+        passage_mask = self.passages.mask(request.mask)
         weight, size = np.float32(parameters.passage_weight), max(_CANDIDATES * k, 20)
         while True:
-            (documents,) = super().top(
-                [query], size, parameters, mask, totals=totals, matches=matches
-            )
-            passages = ranking.top(size, passage_mask)
+            (documents,) = super().top([query], parameters, request._replace(k=size))
+            passages = ranking.top(TopRequest(size, passage_mask))
             next_document, next_passage = _last(documents, size), weight * _last(passages, size)
-            best = self._passages.best(passages)
+            best = self.passages.best(passages)
             documents = self._with_documents_of(best, documents, query, parameters)
             best_of, scores = self._added(documents, best, weight)
             unknown = best_of.doc_ids < 0
@@ -177,18 +150,18 @@ class PassageSearcher(Searcher):
         self, best: TopDocs, documents: TopDocs, query: ParsedQuery, parameters: RankingSettings
     ) -> TopDocs:
         """Return documents, then those of passages that are not among them, scored."""
-        missing = np.setdiff1d(self._passages.document_of[best.doc_ids], documents.doc_ids)
+        missing = np.setdiff1d(self.passages.document_of[best.doc_ids], documents.doc_ids)
         if not len(missing):
             return documents
-        only = Mask.of_documents(missing, len(self._snapshot))
-        (scored,) = super().top([query], len(missing), parameters, only)
+        only = Mask.of_documents(missing, len(self.snapshot))
+        (scored,) = super().top([query], parameters, TopRequest(len(missing), only))
         return documents.joined(scored)
 
     def _added(
         self, documents: TopDocs, best: TopDocs, weight: np.float32
     ) -> tuple[TopDocs, Scores]:
         """Return the best passage of each document, as far as it is among these, and the sums."""
-        best_of = self._passages.best_of(documents.doc_ids, best)
+        best_of = self.passages.best_of(documents.doc_ids, best)
         return best_of, documents.scores + weight * best_of.scores
 
 
@@ -203,9 +176,9 @@ class _PassageRanking:
     query: ParsedQuery
     parameters: RankingSettings
 
-    def top(self, k: int, mask: Mask | None) -> TopDocs:
-        """Return the k best passages, of those in the mask if there is one."""
-        (top,) = self.passages.state.searcher.top([self.query], k, self.parameters, mask)
+    def top(self, request: TopRequest) -> TopDocs:
+        """Return the best passages."""
+        (top,) = self.passages.state.searcher.top([self.query], self.parameters, request)
         return top
 
     def with_best_of(self, best: TopDocs, doc_ids: DocIds) -> TopDocs:
@@ -216,7 +189,7 @@ class _PassageRanking:
         while len(doc_ids):
             mask = self.passages.mask_of(doc_ids)
             size = min(_PASSAGES * len(doc_ids), mask.size)
-            top = self.top(size, mask)
+            top = self.top(TopRequest(size, mask))
             further = self.passages.best(top)
             best = best.joined(further)
             if size == mask.size or len(top.doc_ids) < size:

@@ -5,10 +5,11 @@ A restricted state is as if the documents that do not match the filter were dele
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Concatenate, Final, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -48,6 +49,9 @@ from klsa_search.storage.manifest import Manifest, read_manifest
 from klsa_search.storage.names import PASSAGES, index_of
 from klsa_search.storage.partitions import CollectionTerms
 from klsa_search.storage.write_log import LogPosition
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -149,6 +153,17 @@ class State:
         return (
             self.suggester if filter_ is None else self.suggester.within(self.filters.of(filter_))
         )
+
+    @property
+    def state(self) -> State:
+        """Return itself: a part of an index in this process."""
+        return self
+
+    def read(
+        self, function: Callable[Concatenate[State, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Return the result of a function for the state."""
+        return function(self, *args, **kwargs)
 
     def searched_by(self, group: str) -> State:
         """Return the state that a search with this `group` ranks: of documents, or passages."""
@@ -275,17 +290,21 @@ def with_statistics(restricted: State, statistics: CollectionStatistics) -> Stat
     return replace(restricted, snapshot=weighed, passages=passages)
 
 
-def restricted_to(state: State, allowed: DocumentMask) -> State:
-    """Return a state in which only these documents, and their passages, are live.
+def restricted_to(state: State, filter_: FilterLike) -> State:
+    """Return a state in which only the documents of a filter, and their passages, are live.
 
     It differs from one after deletions in what is read from the generation alone: the mean length
     of saturations and the calibration of quality. Cost: see `Index.restricted`.
     """
+    return _restricted_to(state, state.filters.of(filter_).allowed)
+
+
+def _restricted_to(state: State, allowed: DocumentMask) -> State:
     live = allowed & state.snapshot.live_docs()
     snapshot = _weighed(state, Mask(live), _live_counts(state.snapshot, live))
     passages = state.passages
     if passages is not None:
-        restricted_passages = restricted_to(passages.state, live[passages.document_of])
+        restricted_passages = _restricted_to(passages.state, live[passages.document_of])
         passages = replace(passages, state=restricted_passages)
     info = replace(
         state.info,
