@@ -22,7 +22,7 @@ from klsa_search.search.engine.evidence import Answers
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.filters.masks import FilterLike, key_of
 from klsa_search.search.pages.results import Hit
-from klsa_search.search.parts.generation import GenerationWriter, OpenGeneration
+from klsa_search.search.parts.generation import OpenGeneration
 from klsa_search.search.parts.part_search import PartPage, PartPlan, PartRequest, PartSearch, Seeds
 from klsa_search.search.parts.reading import warm_up
 from klsa_search.search.state.delta import QueryConfiguration
@@ -152,7 +152,6 @@ class PartitionHost:
             restore_partition(repository, terms_folder(path), followed.terms)
         terms = open_collection_terms(terms_generation(self._generation.parent))
         self._partition = OpenGeneration(self._generation, terms)
-        self._writer = GenerationWriter(self._partition)
         self._views: OrderedDict[str, State] = OrderedDict()
         self._restricted: OrderedDict[str, State] = OrderedDict()
         self._searches: OrderedDict[str, PartSearch] = OrderedDict()
@@ -282,8 +281,8 @@ class PartitionHost:
         arguments: tuple[Any, ...],
         keywords: Mapping[str, Any],
     ) -> _Value:
-        """Return the result of a method of the writer of the partition."""
-        return function(self._writer, *arguments, **keywords)
+        """Return the result of a method of the partition."""
+        return function(self._partition, *arguments, **keywords)
 
     def read(
         self,

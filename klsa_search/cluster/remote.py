@@ -31,7 +31,7 @@ from klsa_search.search.filters.masks import FilterLike, key_of
 from klsa_search.search.index import Index
 from klsa_search.search.models import NO_MODELS, Models
 from klsa_search.search.pages.results import Hit
-from klsa_search.search.parts.generation import GenerationWriter
+from klsa_search.search.parts.generation import OpenGeneration
 from klsa_search.search.parts.open_parts import OpenParts
 from klsa_search.search.parts.part_search import PartPage, PartPlan, PartRequest, Seeds
 from klsa_search.search.parts.part_set import IndexFacts, PartSet
@@ -225,11 +225,11 @@ class RemotePartitions:
     def write(
         self,
         number: int,
-        function: Callable[Concatenate[GenerationWriter, P], T],
+        function: Callable[Concatenate[OpenGeneration, P], T],
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T:
-        """Return the result of a method of the writer of a partition."""
+        """Return the result of a method of a partition."""
         calls = self.calls_to(number, ("write", function, args, kwargs))
         result: T = self.answer_of(self._call(calls, WRITER, alone=True), number)
         if isinstance(result, WriteResult):

@@ -26,6 +26,7 @@ from klsa_search.search.batches import (
     patched_documents,
 )
 from klsa_search.search.models import EmbeddedSpaces, Models, embed_documents
+from klsa_search.search.parts.generation import Batch
 from klsa_search.search.parts.reader import Reader
 from klsa_search.search.sync import (
     Comparison,
@@ -167,12 +168,12 @@ class Writer:
         >>> result.added, result.changed, result.deleted, result.unchanged
         (('fan',), (), ('heat',), 5)
         """
-        batch_writer = None if dry_run else self._reader.require_writer()
+        writable = None if dry_run else self._reader.require_writer()
         self._reader.refresh()
         now = self._reader.view()
         max_deletions(max_delete, 0)
-        if batch_writer is not None:
-            batch_writer.check_room(0)
+        if writable is not None:
+            writable.check_room(0)
         opened = None
         if isinstance(source, Collection):
             collection = source
@@ -204,9 +205,9 @@ class Writer:
             if refusal:
                 kept, deleted = deleted, []
             count, warnings = 0, Problems()
-            if batch_writer is not None:
+            if writable is not None:
                 puts = len(compared.added) + len(compared.changed)
-                batch_writer.check_room(puts)
+                writable.check_room(puts)
                 count, warnings = write_differences(self.write, compared, deleted, report)
         return SyncResult(
             added=tuple(compared.added),
@@ -227,13 +228,13 @@ class Writer:
         Of several documents with one ID the last is kept. Durable and searchable on return. Errors:
         see `add`; memory is that of the batch as JSON.
         """
-        batch_writer = self._reader.require_writer()
+        writable = self._reader.require_writer()
         checked = list(map(checked_id, checked_items("deletes", deletes, str)))
         reader = self._reader
         declared = declared_of(reader.settings, reader.fields)
         puts = list(map(declared.without_html, checked_items("puts", puts, Document)))
         puts, warnings = self._with_vectors(puts)
-        result = batch_writer.write(puts, checked)
+        result = writable.write(Batch(puts, checked, (), {}))
         return replace(result, warnings=(*result.warnings, *warnings))
 
     def _with_vectors(
@@ -287,7 +288,7 @@ class Writer:
         )
 
     def _patch(self, changes: Sequence[Changes]) -> WriteResult:
-        batch_writer = self._reader.require_writer()
+        writable = self._reader.require_writer()
         embedded: Sequence[Document] = ()
         warnings: Sequence[FieldWarning] = ()
         if self._models.embedders:
@@ -296,7 +297,8 @@ class Writer:
             declared = declared_of(reader.settings, reader.fields)
             patched = patched_documents(changes, reader.document, declared, reader.manifest.vectors)
             embedded, warnings = self._with_vectors(patched)
-        result = batch_writer.patch(changes, {document.id: document for document in embedded})
+        by_id = {document.id: document for document in embedded}
+        result = writable.write(Batch((), (), changes, by_id))
         return replace(result, warnings=(*result.warnings, *warnings)) if result.added else result
 
 

@@ -22,7 +22,7 @@ from klsa_search.errors import (
 )
 from klsa_search.lowrank import sparse_expansion
 from klsa_search.search.parts import open_parts
-from klsa_search.search.parts.generation import GenerationWriter, OpenGeneration
+from klsa_search.search.parts.generation import OpenGeneration
 from klsa_search.storage.partitions import PartitionSet, generations_of, partition_of
 from tests.support.waiting import PATIENCE
 from tests.support.worlds import cyclic_records
@@ -132,15 +132,15 @@ def test_a_failed_partition_is_named_and_written_again(
     index: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = [{"id": f"n{number}", "text": "zebra"} for number in range(12)]
-    write = GenerationWriter.write
+    write = OpenGeneration.write
 
-    def failing(partition: GenerationWriter, *batch: Any) -> Any:
-        if partition.generation.state.info.path.parent.name.endswith("-2"):
+    def failing(partition: OpenGeneration, *batch: Any) -> Any:
+        if partition.state.info.path.parent.name.endswith("-2"):
             raise StoreError("the disk is full")
         return write(partition, *batch)
 
     with monkeypatch.context() as context:
-        context.setattr(GenerationWriter, "write", failing)
+        context.setattr(OpenGeneration, "write", failing)
         with pytest.raises(StoreError, match=r"wrote to 2 of 3 partitions .* not to `000001-2`"):
             index.add(made)
     there = {each["id"] for each in made if partition_of(each["id"], 3) != 2}
@@ -209,7 +209,7 @@ def test_a_refresh_publishes_no_part_of_a_write(
     index: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[int] = []
-    write = GenerationWriter.write
+    write = OpenGeneration.write
 
     def found() -> int:
         return index.search("quagga", ranker="bm25", spelling="off").total
@@ -223,7 +223,7 @@ def test_a_refresh_publishes_no_part_of_a_write(
         seen.append(found())
         return done
 
-    monkeypatch.setattr(GenerationWriter, "write", writing)
+    monkeypatch.setattr(OpenGeneration, "write", writing)
     index.add({**each, "text": "quagga"} for each in cyclic_records(9))
     assert seen == [0, 0, 0]
     assert found() == 9

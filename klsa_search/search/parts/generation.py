@@ -1,4 +1,4 @@
-"""An open generation: all of an index, or one of its partitions, and what writes its log."""
+"""An open generation: all of an index, or one of its partitions, which is read and written."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class OpenGeneration:
             self.state = self._after(last, log)
             return True
 
-    def write(
+    def _append(
         self, log: LogWriter, puts: Sequence[Document], deletes: Sequence[str], time: str | None
     ) -> LogPosition:
         """Append a batch to the log, and use the state after it; return the end of the log.
@@ -116,6 +116,85 @@ class OpenGeneration:
             else:
                 self.state = self._configured(self.state)
             return self.state
+
+    def check_room(self, puts: int) -> None:
+        """Raise WritingRefused if so many documents cannot be added.
+
+        Checked before a batch is logged: a log that cannot be applied would make the index
+        unusable.
+        """
+        state = self.state
+        name = index_of(state.info.path).name
+        refuse_read_only(name, state.info.settings)
+        used = len(state.snapshot)
+        if puts and used + puts > sparse_expansion.MAX_DOCUMENTS:
+            raise WritingRefused(
+                f"index `{name}` is full: {used:,} of {sparse_expansion.MAX_DOCUMENTS:,} doc "
+                f"ids are in use, and {puts:,} more documents were given; `klsa-index "
+                f"refit {name}` frees those of deleted documents, or divide the "
+                "documents among several indexes"
+            )
+
+    def check(self, batch: Batch) -> None:
+        """Raise the error with which `write` would refuse a batch."""
+        for put in self._puts(batch):
+            document_as_json(put)
+
+    def write(self, batch: Batch, time: str | None = None) -> WriteResult:
+        """Write a batch; it is searchable on return.
+
+        time  of a write to several partitions: see `LogWriter.append`
+        The caller has the lock of the index, and has checked that the generation is in use.
+        """
+        path = self.state.info.path
+        # A host of a partition may write for several processes that have the index open.
+        is_partition = self.built.snapshot.collection is not None
+        lock = writing(path.parent) if is_partition else nullcontext()
+        with lock, LogWriter(path) as log:
+            self.refresh(log)
+            documents = self.state.documents
+            puts = self._puts(batch)
+            deletes = dict.fromkeys(batch.deletes)
+            existing = [id_ for id_ in deletes if documents.find(id_) is not None]
+            try:
+                last = self._append(log, puts, existing, time)
+            except (OSError, MemoryError) as error:
+                reason = str(error) or "there is not enough memory"
+                raise StoreError(
+                    f"the batch cannot be applied to index `{path.parent.name}`, so nothing of it "
+                    f"was kept: {reason}"
+                ) from error
+        state = self.state
+        declared = declared_of(state.info.settings, state.fields)
+        warnings = tuple(field_warnings(puts, state.fields, declared.types, declared.forms))
+        return WriteResult(path.name, last.seq, len(puts), len(existing), warnings)
+
+    def _puts(self, batch: Batch) -> list[Document]:
+        """Return the documents of a batch as they are stored; WritingRefused, BadDocument."""
+        state = self.state
+        settings, analyzer = state.info.settings, state.info.analyzer
+        declared = declared_of(settings, state.fields)
+        puts = batch.puts
+        if batch.changes:
+            stored = state.documents
+            vectors = state.info.manifest.vectors
+            patched = patched_documents(batch.changes, stored.get, declared, vectors)
+            doc_ids = stored.doc_ids([document.id for document in patched])
+            puts = [
+                with_vectors_of(batch.embedded.get(document.id), document)
+                for doc_id, document in zip(doc_ids, patched, strict=True)
+                if not stored.equals(doc_id, document)
+            ]
+        self.check_room(len(puts))
+        prepared = list(of_spaces(map(declared.divided, puts), dimensions(state)))
+        for put in prepared:
+            if fault := declared.fault(put.metadata):
+                raise BadDocument(f"document {put.id!r}: {fault}; correct it and write again")
+        if analyzer.tokenizes:  # a document that it refuses would block the log
+            for document in prepared:
+                for text in searched_texts(document, settings.searched_fields):
+                    analyzer.terms(text)
+        return prepared
 
     def _configured(self, state: State) -> State:
         """Return a state with the present synonyms, rules and query settings."""
@@ -158,110 +237,22 @@ class Batch(NamedTuple):
               document has not changed since
     """
 
-    puts: list[Document]
-    deletes: list[str]
-    changes: list[Changes]
+    puts: Sequence[Document]
+    deletes: Sequence[str]
+    changes: Sequence[Changes]
     embedded: Mapping[str, Document]
 
     def divided(self, count: int) -> dict[int, Batch]:
         """Return what each of so many parts gets, by number, in order."""
-        divided: defaultdict[int, Batch] = defaultdict(lambda: Batch([], [], [], self.embedded))
+        parts: defaultdict[int, tuple[list[Document], list[str], list[Changes]]]
+        parts = defaultdict(lambda: ([], [], []))
         for put in self.puts:
-            divided[partition_of(put.id, count)].puts.append(put)
+            parts[partition_of(put.id, count)][0].append(put)
         for id_ in self.deletes:
-            divided[partition_of(id_, count)].deletes.append(id_)
+            parts[partition_of(id_, count)][1].append(id_)
         for change in self.changes:
-            divided[partition_of(change.id, count)].changes.append(change)
-        return {number: divided[number] for number in sorted(divided)} or {0: self}
-
-
-class GenerationWriter:
-    """Writes to the log of a generation, and has it read the log: see `PartsWriter`.
-
-    The caller has the lock of the index, and has checked that the generation is in use.
-    """
-
-    def __init__(self, generation: OpenGeneration) -> None:
-        self.generation = generation
-
-    def check_room(self, puts: int) -> None:
-        """Raise WritingRefused if so many documents cannot be added.
-
-        Checked before a batch is logged: a log that cannot be applied would make the index
-        unusable.
-        """
-        state = self.generation.state
-        name = index_of(state.info.path).name
-        refuse_read_only(name, state.info.settings)
-        used = len(state.snapshot)
-        if puts and used + puts > sparse_expansion.MAX_DOCUMENTS:
-            raise WritingRefused(
-                f"index `{name}` is full: {used:,} of {sparse_expansion.MAX_DOCUMENTS:,} doc "
-                f"ids are in use, and {puts:,} more documents were given; `klsa-index "
-                f"refit {name}` frees those of deleted documents, or divide the "
-                "documents among several indexes"
-            )
-
-    def check(self, batch: Batch) -> None:
-        """Raise the error with which `write` would refuse a batch."""
-        for put in self._puts(batch):
-            document_as_json(put)
-
-    def write(self, batch: Batch, time: str | None = None) -> WriteResult:
-        """Write a batch; it is searchable on return. No other process writes meanwhile.
-
-        time  of a write to several partitions: see `LogWriter.append`
-        """
-        generation = self.generation
-        path = generation.state.info.path
-        # A host of a partition may write for several processes that have the index open.
-        is_partition = generation.built.snapshot.collection is not None
-        lock = writing(path.parent) if is_partition else nullcontext()
-        with lock, LogWriter(path) as log:
-            generation.refresh(log)
-            documents = generation.state.documents
-            puts = self._puts(batch)
-            deletes = dict.fromkeys(batch.deletes)
-            existing = [id_ for id_ in deletes if documents.find(id_) is not None]
-            try:
-                last = generation.write(log, puts, existing, time)
-            except (OSError, MemoryError) as error:
-                reason = str(error) or "there is not enough memory"
-                raise StoreError(
-                    f"the batch cannot be applied to index `{path.parent.name}`, so nothing of it "
-                    f"was kept: {reason}"
-                ) from error
-        state = generation.state
-        declared = declared_of(state.info.settings, state.fields)
-        warnings = tuple(field_warnings(puts, state.fields, declared.types, declared.forms))
-        return WriteResult(path.name, last.seq, len(puts), len(existing), warnings)
-
-    def _puts(self, batch: Batch) -> list[Document]:
-        """Return the documents of a batch as they are stored; WritingRefused, BadDocument."""
-        state = self.generation.state
-        settings, analyzer = state.info.settings, state.info.analyzer
-        declared = declared_of(settings, state.fields)
-        puts = batch.puts
-        if batch.changes:
-            stored = state.documents
-            vectors = state.info.manifest.vectors
-            patched = patched_documents(batch.changes, stored.get, declared, vectors)
-            doc_ids = stored.doc_ids([document.id for document in patched])
-            puts = [
-                with_vectors_of(batch.embedded.get(document.id), document)
-                for doc_id, document in zip(doc_ids, patched, strict=True)
-                if not stored.equals(doc_id, document)
-            ]
-        self.check_room(len(puts))
-        prepared = list(of_spaces(map(declared.divided, puts), dimensions(state)))
-        for put in prepared:
-            if fault := declared.fault(put.metadata):
-                raise BadDocument(f"document {put.id!r}: {fault}; correct it and write again")
-        if analyzer.tokenizes:  # a document that it refuses would block the log
-            for document in prepared:
-                for text in searched_texts(document, settings.searched_fields):
-                    analyzer.terms(text)
-        return prepared
+            parts[partition_of(change.id, count)][2].append(change)
+        return {n: Batch(*parts[n], self.embedded) for n in sorted(parts)} or {0: self}
 
 
 def with_vectors_of(embedded: Document | None, document: Document) -> Document:

@@ -6,18 +6,17 @@ An index is one generation, or partitions of which each is one.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
-from klsa_search.collection.model import Document
 from klsa_search.collection.vectors import of_spaces
 from klsa_search.errors import KlsaError, StoreError
-from klsa_search.search.batches import Changes, WriteResult
+from klsa_search.search.batches import WriteResult
 from klsa_search.search.engine.collection_statistics import CollectionStatistics
-from klsa_search.search.parts.generation import Batch, GenerationWriter, OpenGeneration
+from klsa_search.search.parts.generation import Batch, OpenGeneration
 from klsa_search.search.parts.part_set import IndexFacts, LocalParts, PartSet
 from klsa_search.search.parts.reading import dimensions
 from klsa_search.search.state.delta import QueryConfiguration
@@ -51,11 +50,11 @@ class PartGroup(Protocol):
     def write(
         self,
         number: int,
-        function: Callable[Concatenate[GenerationWriter, P], T],
+        function: Callable[Concatenate[OpenGeneration, P], T],
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T:
-        """Return the result of a method of the writer of a part, where this is."""
+        """Return the result of a method of a part, where this is."""
 
     def state(self, facts: IndexFacts) -> PartSet:
         """Return their present state, with the statistics of all documents."""
@@ -69,36 +68,36 @@ class LocalGroup:
 
     def __init__(self, facts: IndexFacts, until: LogPosition | None = None) -> None:
         terms = None if facts.terms is None else open_collection_terms(facts.terms[0])
-        self._writers = [
-            GenerationWriter(OpenGeneration(generation, terms, until))
-            for generation in facts.generations
+        self._generations = [
+            OpenGeneration(generation, terms, until) for generation in facts.generations
         ]
 
     def refresh(self) -> bool:
         """Read writes of other processes to all parts; return if there were any."""
-        changes = [writer.generation.refresh() for writer in self._writers]
+        changes = [generation.refresh() for generation in self._generations]
         return any(changes)
 
     def write(
         self,
         number: int,
-        function: Callable[Concatenate[GenerationWriter, P], T],
+        function: Callable[Concatenate[OpenGeneration, P], T],
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T:
-        """Return the result of a method of the writer of a part."""
-        return function(self._writers[number], *args, **kwargs)
+        """Return the result of a method of a part."""
+        return function(self._generations[number], *args, **kwargs)
 
     def state(self, facts: IndexFacts) -> LocalParts:
         """Return the present state. Cost: O(V) if there are several parts."""
-        generations = [writer.generation for writer in self._writers]
         statistics = None
         if facts.terms is not None:
             statistics = CollectionStatistics.of(
-                [statistics_of(generation.state) for generation in generations], facts.lengths
+                [statistics_of(generation.state) for generation in self._generations],
+                facts.lengths,
             )
         parts = [
-            generation.configure(facts.configuration, statistics) for generation in generations
+            generation.configure(facts.configuration, statistics)
+            for generation in self._generations
         ]
         documents = sum(part.info.documents for part in parts)
         return LocalParts(facts.after((part.info.last for part in parts), documents), parts)
@@ -128,20 +127,15 @@ class OpenParts:
         self._writing = threading.Lock()  # held while parts are written
         self._stamps = self._stamps_now()
         self._is_stale = False
-        self._parts: PartSet
+        self.parts: PartSet  # the present state, also once it is closed
         self._group: PartGroup | None
-        self._parts, self._group = self._of_current(lambda: self._open(pinned or self._read()))
-
-    @property
-    def parts(self) -> PartSet:
-        """Return the present state, also once it is closed."""
-        return self._parts
+        self.parts, self._group = self._of_current(lambda: self._open(pinned or self._read()))
 
     @property
     def group(self) -> PartGroup:
         """Return the open parts; StoreError once they are closed."""
         group = self._group
-        self._parts.require_open()
+        self.parts.require_open()
         assert group is not None
         return group
 
@@ -153,8 +147,8 @@ class OpenParts:
     def _swap(self, parts: PartSet, group: PartGroup | None) -> None:
         """Replace the present state; StoreError if it was closed."""
         with self._swap_lock:
-            self._parts.require_open()
-            self._parts, self._group = parts, group
+            self.parts.require_open()
+            self.parts, self._group = parts, group
 
     def _of_current(self, read: Callable[[], T]) -> T:
         """Return what a function reads of the build in use.
@@ -200,14 +194,14 @@ class OpenParts:
         that thread will be in one step.
         """
         with self._lock:
-            self._parts.require_open()
+            self.parts.require_open()
             if self.is_pinned or self._writing.locked():
                 return False
             return self._of_current(self._refreshed)
 
     def _refreshed(self) -> bool:
         """Read all writes and builds; return if there were any."""
-        parts, group = self._parts, self.group
+        parts, group = self.parts, self.group
         stamps = self._stamps_now()
         facts = parts.facts if stamps == self._stamps else self._read()
         if facts.path != parts.facts.path:
@@ -226,7 +220,7 @@ class OpenParts:
         return is_changed
 
     @contextmanager
-    def writing(self) -> Iterator[PartGroup]:
+    def _writable(self) -> Iterator[PartGroup]:
         """Return a context to write to parts; all becomes visible at its end, at once."""
         with self._writing:
             group = self.group
@@ -234,62 +228,42 @@ class OpenParts:
                 yield group
             finally:
                 with self._lock:
-                    self._swap(group.state(self._parts.facts), group)
-
-    def close(self) -> None:
-        """Release all files and memory."""
-        with self._swap_lock:
-            self._parts, self._group = replace(self._parts, parts=()), None
-
-
-class PartsWriter:
-    """Writes batches to the parts of an index.
-
-    Writers of all processes take turns, by the lock of the index. A write is atomic in each part.
-    Documents for several partitions are checked before the first is written. If a partition cannot
-    be written, StoreError says how many were; writing the same again completes it, as it does after
-    a process was killed.
-    """
-
-    def __init__(self, open_parts: OpenParts) -> None:
-        self._open_parts = open_parts
+                    self._swap(group.state(self.parts.facts), group)
 
     def check_room(self, puts: int) -> None:
         """Raise WritingRefused if so many documents cannot be added, or a partition is full.
 
         Which documents a partition gets is not known yet.
         """
-        count = len(self._open_parts.parts.require_open().parts)
+        count = len(self.parts.require_open().parts)
+        room = puts if count == 1 else min(puts, 1)
         for number in range(count):
-            room = puts if count == 1 else min(puts, 1)
-            self._open_parts.group.write(number, GenerationWriter.check_room, room)
+            self.group.write(number, OpenGeneration.check_room, room)
 
-    def write(self, puts: Iterable[Document], deletes: Iterable[str]) -> WriteResult:
-        """Write documents and deletions; they are searchable on return."""
-        return self._write(Batch([*puts], [*deletes], [], {}))
+    def write(self, batch: Batch) -> WriteResult:
+        """Write a batch to the parts; it is searchable on return.
 
-    def patch(self, changes: Iterable[Changes], embedded: Mapping[str, Document]) -> WriteResult:
-        """Merge changes into documents: see `Index.patch_many` and `Batch`."""
-        return self._write(Batch([], [], [*changes], embedded))
-
-    def _write(self, batch: Batch) -> WriteResult:
-        open_parts = self._open_parts
-        path = open_parts.parts.facts.path.parent
+        Writers of all processes take turns, by the lock of the index. A write is atomic in each
+        part. Documents for several partitions are checked before the first is written. If a
+        partition cannot be written, StoreError says how many were; writing the same again completes
+        it, as it does after a process was killed.
+        """
+        path = self.parts.facts.path.parent
         with writing(path):
-            open_parts.refresh()
+            self.refresh()
             results: list[WriteResult] = []
-            with open_parts.writing() as group:
-                parts, facts = open_parts.parts.parts, open_parts.parts.facts
+            with self._writable() as group:
+                parts, facts = self.parts.parts, self.parts.facts
                 batches = batch.divided(len(parts))
                 time = write_time()
                 if len(batches) > 1:
                     # Raises BadDocument: all partitions have the same spaces.
                     list(of_spaces(batch.puts, parts[0].read(dimensions)))
                     for number, of_part in batches.items():
-                        group.write(number, GenerationWriter.check, of_part)
+                        group.write(number, OpenGeneration.check, of_part)
                 for number, of_part in batches.items():
                     try:
-                        results.append(group.write(number, GenerationWriter.write, of_part, time))
+                        results.append(group.write(number, OpenGeneration.write, of_part, time))
                     except (KlsaError, OSError, MemoryError) as error:
                         if not results:
                             raise
@@ -300,7 +274,7 @@ class PartsWriter:
                             "complete it"
                         ) from error
             # PartitionMissing if a partition that was written does not answer.
-            last = sum(part.info.last.seq for part in open_parts.parts.parts)
+            last = sum(part.info.last.seq for part in self.parts.parts)
         return WriteResult(
             facts.path.name,
             last,
@@ -308,3 +282,8 @@ class PartsWriter:
             sum(result.deleted for result in results),
             tuple(warning for result in results for warning in result.warnings),
         )
+
+    def close(self) -> None:
+        """Release all files and memory."""
+        with self._swap_lock:
+            self.parts, self._group = replace(self.parts, parts=()), None

@@ -27,7 +27,7 @@ from klsa_search.search.pages.applied_rules import rule_warnings
 from klsa_search.search.pages.excerpts import Excerpt
 from klsa_search.search.pages.results import Hit
 from klsa_search.search.parts import reading
-from klsa_search.search.parts.open_parts import OpenParts, PartsWriter
+from klsa_search.search.parts.open_parts import OpenParts
 from klsa_search.search.parts.part_set import IndexFacts, Part, PartSet
 from klsa_search.search.parts.reading import global_doc_ids, local_doc_ids
 from klsa_search.search.state.state import State
@@ -275,12 +275,12 @@ class Reader:
         """Return a view of the documents that match a filter: see `Index.restricted`."""
         return Reader(self._source, self.parts.restricted(filter_))
 
-    def require_writer(self) -> PartsWriter:
-        """Return what writes to the index; StoreError if it is a view, or closed."""
+    def require_writer(self) -> OpenParts:
+        """Return the parts to write to; StoreError if this is a view, or closed."""
         self.parts.require_open()
         if self.is_read_only:
             raise StoreError("a snapshot is read-only; write to the index itself")
-        return PartsWriter(self._source)
+        return self._source
 
     def document_readers(self) -> list[DocumentReader]:
         """Return readers of the present documents, one for each partition."""
