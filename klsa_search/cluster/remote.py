@@ -80,7 +80,7 @@ def open_cluster_index(path: Path, cluster: Cluster, models: Models = NO_MODELS)
         tokenizer = facts.configuration.settings.tokenizer
         return RemotePartitions(cluster.replicas(facts.generations, tokenizer))
 
-    return Index(Reader(OpenParts(path, open_group)), models)
+    return Index(Reader(OpenParts(path, open_group), models=models))
 
 
 class Version(NamedTuple):

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Mapping
 from functools import lru_cache, wraps
 from importlib import import_module
+from types import MethodType
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -107,7 +108,7 @@ class delegated(Generic[P, T]):  # noqa: N801 - reads as a decorator
     """A method that is called on an attribute of the object, with its signature and docstring.
 
     part    name of the attribute
-    method  of its class or protocol
+    method  of its class, or a function of it
 
     >>> class Shelf:
     ...     def __init__(self) -> None:
@@ -119,7 +120,7 @@ class delegated(Generic[P, T]):  # noqa: N801 - reads as a decorator
     """
 
     def __init__(self, part: str, method: Callable[Concatenate[Part, P], T]) -> None:
-        self._part, self._method, self._name = part, method, method.__name__
+        self._part, self._method = part, method
         self.__doc__ = method.__doc__
 
     @overload
@@ -130,9 +131,9 @@ class delegated(Generic[P, T]):  # noqa: N801 - reads as a decorator
 
     def __get__(self, instance: object, owner: type) -> object:
         """Return the method of the part, or of its class."""
-        return (
-            self._method if instance is None else getattr(getattr(instance, self._part), self._name)
-        )
+        if instance is None:
+            return self._method
+        return MethodType(self._method, getattr(instance, self._part))
 
 
 class delegated_property(property, Generic[T]):  # noqa: N801 - as `delegated`

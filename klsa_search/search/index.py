@@ -20,10 +20,10 @@ from klsa_search.search.configuration import Configuration
 from klsa_search.search.engine.snapshot import IndexArrays
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.filters.masks import FilterLike
-from klsa_search.search.models import NO_MODELS, Models, refuse_other_model
+from klsa_search.search.models import Models, refuse_other_model
 from klsa_search.search.pages.planning import Ranking
 from klsa_search.search.pages.results import SearchResults
-from klsa_search.search.parts.exports import Exports
+from klsa_search.search.parts.exports import export
 from klsa_search.search.parts.merged_search import (
     explain_part,
     rank_parts,
@@ -32,7 +32,7 @@ from klsa_search.search.parts.merged_search import (
 )
 from klsa_search.search.parts.open_reader import open_reader, reopened, reopening
 from klsa_search.search.parts.reader import Reader
-from klsa_search.search.parts.suggestions import Suggestions
+from klsa_search.search.parts.suggestions import suggest
 from klsa_search.search.query.query import Query, SearchOptions, VectorLike, as_query
 from klsa_search.search.ranking.parameters import checked_integer
 from klsa_search.search.ranking.searcher import in_parallel
@@ -56,10 +56,9 @@ class Index:
     StoreError.
     """
 
-    def __init__(self, reader: Reader, models: Models = NO_MODELS) -> None:
-        self._reader, self._models = reader, models
-        self._writer, self._configuration = Writer(reader, models), Configuration(reader)
-        self._suggestions, self._exports = Suggestions(reader), Exports(reader, models)
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._writer, self._configuration = Writer(reader), Configuration(reader)
 
     path = delegated_property("_reader", Reader.path)
     name = delegated_property("_reader", Reader.name)
@@ -88,7 +87,7 @@ class Index:
         >>> index.embeds_queries  # it was opened without embedders
         False
         """
-        return bool(self._models.embedders) and bool(self._reader.dimensions)
+        return bool(self._reader.models.embedders) and bool(self._reader.dimensions)
 
     @property
     def arrays(self) -> IndexArrays:
@@ -130,7 +129,7 @@ class Index:
         >>> index.delete(["copy"]), len(before), len(index)
         (1, 6, 5)
         """
-        return type(self)(self._reader.view(), self._models)
+        return type(self)(self._reader.view())
 
     def restricted(self, filter: FilterLike) -> Self:  # noqa: A002 - as in `search`
         """Return a read-only view of the documents that match a filter; it closes with this index.
@@ -148,7 +147,7 @@ class Index:
         >>> tyres.search("coolant").interpretation.unknown
         ('coolant',)
         """
-        return type(self)(self._reader.restricted(filter), self._models)
+        return type(self)(self._reader.restricted(filter))
 
     def restriction_cost(self, filter: FilterLike) -> float:  # noqa: A002 - as in `search`
         """Return about how many milliseconds `restricted` takes; 0 if the view is cached.
@@ -174,8 +173,8 @@ class Index:
     live_documents = delegated("_reader", Reader.live_documents)
     hits = delegated("_reader", Reader.hits)
     excerpt = delegated("_reader", Reader.excerpt)
-    suggest = delegated("_suggestions", Suggestions.suggest)
-    export = delegated("_exports", Exports.export)
+    suggest = delegated("_reader", suggest)
+    export = delegated("_reader", export)
     parameters = delegated("_reader", Reader.parameters)
     query_counts = delegated("_reader", Reader.query_counts)
     warm_up = delegated("_reader", Reader.warm_up)
@@ -249,7 +248,7 @@ class Index:
         >>> [hit.id for hit in index.search('"wet roads" -title:grip').hits]
         ['tyre', 'copy']
         """
-        return search_parts(self._reader, as_query(query, k, options), self._models)
+        return search_parts(self._reader, as_query(query, k, options))
 
     def search_many(
         self,
@@ -296,7 +295,7 @@ class Index:
         """
         ranking = Ranking(checked_integer("k", k), mask, vector, parameters)
         text = checked_argument("query", query, str)
-        return rank_parts(self._reader, [text], ranking, self._models)[0]
+        return rank_parts(self._reader, [text], ranking)[0]
 
     def rank_many(
         self,
@@ -318,7 +317,7 @@ class Index:
         ranking = Ranking(checked_integer("k", k), mask, None, parameters)
 
         def work(batch: Sequence[str]) -> list[tuple[DocIds, Scores]]:
-            return rank_parts(reader, batch, ranking, self._models)
+            return rank_parts(reader, batch, ranking)
 
         texts = checked_items("queries", queries, str)
         return in_parallel(work, texts, checked_integer("threads", threads))
@@ -358,7 +357,7 @@ class Index:
         """
         request = Query(query, 1, vector=vector, explain=True, **parameters)
         checked_argument("id", id, str)
-        return explain_part(self._reader, request, id, self._models)
+        return explain_part(self._reader, request, id)
 
     def is_quick(self, query: str, k: int = 10) -> bool:
         """Return whether a `search` with only these parameters takes at most 1 ms. Cost: 3 µs.
@@ -409,7 +408,7 @@ def open_index(
     checked_argument("embedders", embedders, Mapping, NoneType)
     models = Models.opened(embedders or {}, reranker)
     folder = _located(Path(checked_argument("path", path, str, os.PathLike)))
-    index = Index(open_reader(folder), models)
+    index = Index(open_reader(folder, models))
     try:
         for entry in index.manifest.vectors:
             if entry.name in models.embedders:

@@ -25,7 +25,7 @@ from klsa_search.search.batches import (
     declared_of,
     patched_documents,
 )
-from klsa_search.search.models import EmbeddedSpaces, Models, embed_documents
+from klsa_search.search.models import EmbeddedSpaces, embed_documents
 from klsa_search.search.parts.generation import Batch
 from klsa_search.search.parts.reader import Reader
 from klsa_search.search.sync import (
@@ -69,8 +69,8 @@ class AddOptions(ReadingOptions, total=False):
 class Writer:
     """Writes documents to an index: see `Index`."""
 
-    def __init__(self, reader: Reader, models: Models) -> None:
-        self._reader, self._models = reader, models
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
 
     def add(
         self,
@@ -182,7 +182,7 @@ class Writer:
             collection = opened = open_collection(source, **options)
         with (
             open_progress(progress) as report,
-            Comparison(now.document_readers()) as compared,
+            Comparison([part.state.documents for part in now.parts.parts]) as compared,
         ):
             declared = declared_of(self._reader.settings, now.fields)
             documents = of_spaces(fitting(collection, declared), now.dimensions)
@@ -241,11 +241,11 @@ class Writer:
         self, puts: Sequence[Document]
     ) -> tuple[Sequence[Document], Sequence[FieldWarning]]:
         """Return documents with vectors by the embedders of the index, and which have none."""
-        if not self._models.embedders or not puts:
+        if not self._reader.models.embedders or not puts:
             return puts, ()
         reader = self._reader
         return embed_documents(
-            self._models.embedders,
+            self._reader.models.embedders,
             EmbeddedSpaces.of(reader.name, reader.manifest, reader.settings),
             list(map(checked_vectors, puts)),
         )
@@ -291,7 +291,7 @@ class Writer:
         writable = self._reader.require_writer()
         embedded: Sequence[Document] = ()
         warnings: Sequence[FieldWarning] = ()
-        if self._models.embedders:
+        if self._reader.models.embedders:
             reader = self._reader
             reader.refresh()
             declared = declared_of(reader.settings, reader.fields)

@@ -12,7 +12,6 @@ from typing import Any, Final, Literal, Unpack
 from klsa_search.collection.field_paths import value_at
 from klsa_search.core.arguments import checked_items
 from klsa_search.errors import QueryError
-from klsa_search.search.models import Models
 from klsa_search.search.pages.results import Hit, SearchResults
 from klsa_search.search.parts.merged_search import search_parts
 from klsa_search.search.parts.reader import Reader
@@ -74,86 +73,79 @@ _UNUSED: Final = {"facets": (), "disjunctive_facets": (), "highlight": False, "q
                   "explain": False}  # fmt: skip
 
 
-class Exports:
-    """Writes the results of searches of an index as rows."""
+def export(
+    reader: Reader,
+    query: str | Query,
+    columns: Iterable[str] = (),
+    *,
+    format: Format = "csv",  # noqa: A002 - as in the HTTP API
+    limit: int | None = None,
+    **options: Unpack[SearchOptions],
+) -> Iterator[bytes]:
+    r"""Return the hits of a search as CSV or JSON lines, in pieces of at most 10,000 rows.
 
-    def __init__(self, reader: Reader, models: Models) -> None:
-        self._reader, self._models = reader, models
+    columns  rank, id, score, title, snippet, text, document_id, page, heading, more_passages,
+             or names and paths of metadata fields, in this order; by default rank, id, score,
+             title, snippet and the filterable fields
+    limit    number of rows, at most; by default all hits
+    options  as of `search`; facets, explanations, highlights and qualities are left out
+    All rows are of one state of the index. CSV is UTF-8 with a byte order mark, as Excel needs
+    it, and lines end with \r\n. Lists are joined by "; ", other values that are not texts or
+    numbers are JSON. A text that a spreadsheet may take for a formula, as it begins with one of
+    = + - @ or a tab, gets a ' before it, unless it is a number. QueryError. Memory: a piece.
+    Cost: a search for each piece.
 
-    def export(
-        self,
-        query: str | Query,
-        columns: Iterable[str] = (),
-        *,
-        format: Format = "csv",  # noqa: A002 - as in the HTTP API
-        limit: int | None = None,
-        **options: Unpack[SearchOptions],
-    ) -> Iterator[bytes]:
-        r"""Return the hits of a search as CSV or JSON lines, in pieces of at most 10,000 rows.
+    >>> rows = b"".join(index.export("wet roads", ["id", "title"], limit=1))
+    >>> rows.decode("utf-8-sig").splitlines()
+    ['id,title', 'tyre,Tyres']
+    >>> b"".join(index.export("wet roads", ["id", "year"], format="jsonl", limit=1))
+    b'{"id": "tyre", "year": 2018}\n'
+    """
+    reader = reader.view()
+    query = as_query(query, 10, options)
+    for name in ("rerank", "max_tokens"):
+        if getattr(query, name) is not None:
+            raise QueryError(f"{name}: it changes the first hits only; leave it out", field=name)
+    if format not in ("csv", "jsonl"):
+        raise QueryError(f"format = {format!r}: choose csv or jsonl", field="format")
+    if limit is not None:
+        limit = checked_integer("limit", limit)
+    names = _checked_columns(columns, reader.fields)
+    query = query.model_copy(update=_UNUSED)
+    first = _batch(reader, query, 0, limit)
+    return _pieces(reader, query, first, names, (format, limit))
 
-        columns  rank, id, score, title, snippet, text, document_id, page, heading, more_passages,
-                 or names and paths of metadata fields, in this order; by default rank, id, score,
-                 title, snippet and the filterable fields
-        limit    number of rows, at most; by default all hits
-        options  as of `search`; facets, explanations, highlights and qualities are left out
-        All rows are of one state of the index. CSV is UTF-8 with a byte order mark, as Excel needs
-        it, and lines end with \r\n. Lists are joined by "; ", other values that are not texts or
-        numbers are JSON. A text that a spreadsheet may take for a formula, as it begins with one of
-        = + - @ or a tab, gets a ' before it, unless it is a number. QueryError. Memory: a piece.
-        Cost: a search for each piece.
 
-        >>> rows = b"".join(index.export("wet roads", ["id", "title"], limit=1))
-        >>> rows.decode("utf-8-sig").splitlines()
-        ['id,title', 'tyre,Tyres']
-        >>> b"".join(index.export("wet roads", ["id", "year"], format="jsonl", limit=1))
-        b'{"id": "tyre", "year": 2018}\n'
-        """
-        reader = self._reader.view()
-        query = as_query(query, 10, options)
-        for name in ("rerank", "max_tokens"):
-            if getattr(query, name) is not None:
-                raise QueryError(
-                    f"{name}: it changes the first hits only; leave it out", field=name
-                )
-        if format not in ("csv", "jsonl"):
-            raise QueryError(f"format = {format!r}: choose csv or jsonl", field="format")
-        if limit is not None:
-            limit = checked_integer("limit", limit)
-        names = _checked_columns(columns, reader.fields)
-        query = query.model_copy(update=_UNUSED)
-        first = self._batch(reader, query, 0, limit)
-        return self._pieces(reader, query, first, names, (format, limit))
+def _batch(reader: Reader, query: Query, rows: int, limit: int | None) -> SearchResults:
+    """Return the results after so many rows; pages of one k do not overlap."""
+    k = BATCH if limit is None else min(BATCH, limit)
+    page = {"k": k, "offset": query.offset + rows}
+    return search_parts(reader, query.model_copy(update=page))
 
-    def _batch(self, reader: Reader, query: Query, rows: int, limit: int | None) -> SearchResults:
-        """Return the results after so many rows; pages of one k do not overlap."""
-        k = BATCH if limit is None else min(BATCH, limit)
-        page = {"k": k, "offset": query.offset + rows}
-        return search_parts(reader, query.model_copy(update=page), self._models)
 
-    def _pieces(
-        self,
-        reader: Reader,
-        query: Query,
-        results: SearchResults,
-        names: Sequence[str],
-        form: tuple[Format, int | None],
-    ) -> Iterator[bytes]:
-        (format_, limit), rows = form, 0
+def _pieces(
+    reader: Reader,
+    query: Query,
+    results: SearchResults,
+    names: Sequence[str],
+    form: tuple[Format, int | None],
+) -> Iterator[bytes]:
+    (format_, limit), rows = form, 0
+    if format_ == "csv":
+        yield b"\xef\xbb\xbf" + csv_of([names]).encode()
+    while results.hits:
+        hits = results.hits if limit is None else results.hits[: limit - rows]
+        values = [[_value(reader, hit, name) for name in names] for hit in hits]
         if format_ == "csv":
-            yield b"\xef\xbb\xbf" + csv_of([names]).encode()
-        while results.hits:
-            hits = results.hits if limit is None else results.hits[: limit - rows]
-            values = [[_value(reader, hit, name) for name in names] for hit in hits]
-            if format_ == "csv":
-                yield csv_of(values).encode()
-            else:
-                lines = (json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False)
-                         for row in values)  # fmt: skip
-                yield "".join(f"{line}\n" for line in lines).encode()
-            rows += len(values)
-            if len(values) < BATCH or rows == limit:
-                return
-            results = self._batch(reader, query, rows, limit)
+            yield csv_of(values).encode()
+        else:
+            lines = (json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False)
+                     for row in values)  # fmt: skip
+            yield "".join(f"{line}\n" for line in lines).encode()
+        rows += len(values)
+        if len(values) < BATCH or rows == limit:
+            return
+        results = _batch(reader, query, rows, limit)
 
 
 def _checked_columns(columns: Iterable[str], fields: Fields) -> list[str]:

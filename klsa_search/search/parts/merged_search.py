@@ -19,7 +19,6 @@ from klsa_search.search.models import (
     NOT_EMBEDDED,
     EmbeddedQuery,
     EmbeddedSpaces,
-    Models,
     embedded_query,
 )
 from klsa_search.search.pages.assembly import assemble_results, checked_rerank
@@ -67,9 +66,9 @@ def _refuse_ranker(ranker: str | None, index: str) -> None:
         )
 
 
-def search_parts(reader: Reader, query: Query, models: Models) -> SearchResults:
+def search_parts(reader: Reader, query: Query) -> SearchResults:
     """Return the results of a search in all parts of an index."""
-    parts = reader.parts
+    parts, models = reader.parts, reader.models
     if query.rerank is not None:
         checked_rerank(query.rerank, models.reranker, is_sorted=bool(query.sort))
     if (state := parts.only_state) is not None:
@@ -77,9 +76,7 @@ def search_parts(reader: Reader, query: Query, models: Models) -> SearchResults:
         top, facets = collect(searched, plan)
         total, hits = top.total, fetch_hits(state, searched, plan, top)
     else:
-        ((plan, total, facets, hits),) = parts.complete(
-            [_merged(parts.searches(), query, reader, models)]
-        )
+        ((plan, total, facets, hits),) = parts.complete([_merged(parts.searches(), query, reader)])
     return assemble_results(
         plan, total, facets, hits, reranker=models.reranker, document_of=reader.document
     )
@@ -103,14 +100,14 @@ def count_documents(reader: Reader, query: Query) -> int:
 
 
 async def _merged(
-    searches: PartSearches, query: Query, reader: Reader, models: Models
+    searches: PartSearches, query: Query, reader: Reader
 ) -> tuple[QueryPlan, int, Mapping[str, Facet], tuple[Hit, ...]]:
     """Return the plan of a search in several partitions, its total, facets and hits."""
     facets = dict.fromkeys((*query.facets, *([query.distinct] if query.distinct else ())))
     counted = query
     if facets or query.disjunctive_facets:
         counted = query.model_copy(update={"max_facet_values": ALL_VALUES, "facets": tuple(facets)})
-    embedded = _embedded(reader, query, models)
+    embedded = _embedded(reader, query)
     plan, pages = await _collected(
         searches, PartRequest(counted, {}, embedded=embedded), reader.name
     )
@@ -131,7 +128,7 @@ async def _merged(
 
 
 def rank_parts(
-    reader: Reader, queries: Sequence[str], ranking: Ranking, models: Models
+    reader: Reader, queries: Sequence[str], ranking: Ranking
 ) -> list[tuple[DocIds, Scores]]:
     """Return doc ids and scores of the best documents of all parts for each query, best first.
 
@@ -140,12 +137,12 @@ def rank_parts(
     """
     parts = reader.parts
     if (state := parts.only_state) is not None:
-        tops = rank_queries(state, queries, ranking, models)
+        tops = rank_queries(state, queries, ranking, reader.models)
         return [(top.doc_ids, top.scores) for top in tops]
     requests = []
     for text in queries:
         query = ranking.query(text)
-        embedded = _embedded(reader, query, models)
+        embedded = _embedded(reader, query)
         if embedded.warnings:
             raise EmbedderFailed(embedded.warnings[0], field="embedder")
         requests.append(PartRequest(query, {}, ranks_only=True, embedded=embedded))
@@ -176,12 +173,13 @@ def score_parts(reader: Reader, query: str, parameters: SearchParameters) -> Sco
     return scores
 
 
-def _embedded(reader: Reader, query: Query, models: Models) -> EmbeddedQuery:
+def _embedded(reader: Reader, query: Query) -> EmbeddedQuery:
     """Return the vector of a query to several parts, if it has none and an embedder makes it."""
-    if query.vector is not None or not models.embedders:
+    embedders = reader.models.embedders
+    if query.vector is not None or not embedders:
         return NOT_EMBEDDED
     index = EmbeddedSpaces(reader.name, reader.parts.facts.manifest.vectors, None)
-    return embedded_query(models.embedders, index, reader.dimensions, query.query)
+    return embedded_query(embedders, index, reader.dimensions, query.query)
 
 
 async def _merged_ranking(
@@ -198,13 +196,13 @@ async def _merged_ranking(
     return global_doc_ids(partitions[order], doc_ids), scores
 
 
-def explain_part(reader: Reader, query: Query, id_: str, models: Models) -> Explanation:
+def explain_part(reader: Reader, query: Query, id_: str) -> Explanation:
     """Return the explanation of the score of a document: see `Index.explain`."""
     parts = reader.parts
     if (state := parts.only_state) is not None:
-        _, plan = plan_search(state, query, models, ranks_only=True)
+        _, plan = plan_search(state, query, reader.models, ranks_only=True)
         return explain_document(state, plan, id_)
-    embedded = _embedded(reader, query, models)
+    embedded = _embedded(reader, query)
     request = PartRequest(query, {}, ranks_only=True, embedded=embedded)
     (explanation,) = parts.complete([_explained(parts.searches(), request, id_, reader.name)])
     return explanation

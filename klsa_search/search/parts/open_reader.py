@@ -7,6 +7,7 @@ from pathlib import Path
 
 from klsa_search.analysis.tokenizers import trust
 from klsa_search.errors import IndexNotFound, StoreError
+from klsa_search.search.models import NO_MODELS, Models
 from klsa_search.search.parts.open_parts import LocalGroup, OpenParts
 from klsa_search.search.parts.part_set import IndexFacts
 from klsa_search.search.parts.reader import Reader
@@ -16,9 +17,9 @@ from klsa_search.storage.manifest import read_manifest
 from klsa_search.storage.write_log import LogPosition
 
 
-def open_reader(path: Path) -> Reader:
+def open_reader(path: Path, models: Models = NO_MODELS) -> Reader:
     """Open the index in a folder in this process."""
-    return Reader(OpenParts(path, LocalGroup))
+    return Reader(OpenParts(path, LocalGroup), models=models)
 
 
 def reopening(

@@ -23,6 +23,7 @@ from klsa_search.errors import StoreError
 from klsa_search.search.batches import Drift
 from klsa_search.search.costs import QueryCounts, counts_of, is_quick
 from klsa_search.search.filters.masks import FilterLike
+from klsa_search.search.models import NO_MODELS, Models
 from klsa_search.search.pages.applied_rules import rule_warnings
 from klsa_search.search.pages.excerpts import Excerpt
 from klsa_search.search.pages.results import Hit
@@ -33,7 +34,7 @@ from klsa_search.search.parts.reading import global_doc_ids, local_doc_ids
 from klsa_search.search.state.state import State
 from klsa_search.storage.columns.columns import Fields
 from klsa_search.storage.current import partitions_error
-from klsa_search.storage.documents import DocumentReader, PassageId
+from klsa_search.storage.documents import PassageId
 from klsa_search.storage.manifest import Manifest, SpaceEntry
 from klsa_search.storage.partitions import partition_of, with_files
 from klsa_search.storage.rules import Rule
@@ -51,10 +52,13 @@ class Reader:
 
     source  holds its present state
     view    the one state that is read, if this is a view
+    models  by which searches and writes get vectors, and hits an order
     """
 
-    def __init__(self, source: OpenParts, view: PartSet | None = None) -> None:
-        self._source, self._view = source, view
+    def __init__(
+        self, source: OpenParts, view: PartSet | None = None, models: Models = NO_MODELS
+    ) -> None:
+        self._source, self._view, self.models = source, view, models
         self._process = os.getpid()
 
     @property
@@ -269,11 +273,11 @@ class Reader:
 
     def view(self) -> Reader:
         """Return a reader of the present state, which closes with this one."""
-        return Reader(self._source, self.parts)
+        return Reader(self._source, self.parts, self.models)
 
     def restricted(self, filter_: FilterLike) -> Reader:
         """Return a view of the documents that match a filter: see `Index.restricted`."""
-        return Reader(self._source, self.parts.restricted(filter_))
+        return Reader(self._source, self.parts.restricted(filter_), self.models)
 
     def require_writer(self) -> OpenParts:
         """Return the parts to write to; StoreError if this is a view, or closed."""
@@ -281,10 +285,6 @@ class Reader:
         if self.is_read_only:
             raise StoreError("a snapshot is read-only; write to the index itself")
         return self._source
-
-    def document_readers(self) -> list[DocumentReader]:
-        """Return readers of the present documents, one for each partition."""
-        return [part.state.documents for part in self.parts.parts]
 
     @property
     def dimensions(self) -> Mapping[str, int]:
