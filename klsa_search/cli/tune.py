@@ -41,20 +41,8 @@ if TYPE_CHECKING:
     type=click.Choice(["map", "ndcg@10", "p@10", "recall@1000"]),
     help="Choose by this measure; needs judgements  [default: map]",
 )
-@click.option(
-    "--folds",
-    type=click.IntRange(2),
-    default=5,
-    help="Divide the queries into this many folds for cross-validation",
-)
 @click.option("--force", is_flag=True, help="Store the choice even if it is not significant")
 @json_file_option
-@click.option(
-    "--seed",
-    type=click.IntRange(0),
-    default=0,
-    help="Seed the random choices",
-)
 def tune(
     path: Path,
     queries: Path | None,
@@ -62,10 +50,8 @@ def tune(
     target: str | None,
     data: Path | None,
     measure: str | None,
-    folds: int,
     force: bool,
     json_file: Path | None,
-    seed: int,
 ) -> None:
     """Choose better settings for the index NAME.
 
@@ -90,11 +76,9 @@ def tune(
     index = open_index(path)
     with progress_bar() as bar:
         if judged is None:
-            tuning = tune_by_halves(index, folds=folds, seed=seed, progress=bar)
+            tuning = tune_by_halves(index, progress=bar)
         else:
-            tuning = tune_by_judgements(
-                index, *judged, measure=measure or "map", folds=folds, seed=seed, progress=bar
-            )
+            tuning = tune_by_judgements(index, *judged, measure=measure or "map", progress=bar)
         stored = None
         if tuning.changes and (tuning.sure or force):
             stored = rebuild(index, progress=bar, **tuning.changes).generation

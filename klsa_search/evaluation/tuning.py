@@ -29,7 +29,7 @@ from klsa_search.collection.model import Document, Judgement, Topic
 from klsa_search.core.config import Settings
 from klsa_search.core.field_weights import TEXT, TITLE
 from klsa_search.core.progress import Progress
-from klsa_search.errors import CollectionError, SettingsError
+from klsa_search.errors import CollectionError
 from klsa_search.evaluation.candidates import Candidate, Table, alphas, draw, measure_candidates
 from klsa_search.evaluation.comparison import Differences, randomisation_test
 from klsa_search.evaluation.measures import Judge
@@ -39,6 +39,8 @@ from klsa_search.search.rankers import ranker_of
 
 FEWEST_QUERIES = 4
 """Least number of judged queries to divide into folds; below six, no choice is significant."""
+FOLDS = 5
+"""Parts of the queries, each of which is measured with a choice made from the others."""
 REPEATS = 10
 """Random divisions into folds, which reduce the variance of a single one."""
 RESAMPLES = 10_000
@@ -258,8 +260,6 @@ def tune(
     judgements: Iterable[Judgement],
     *,
     measure: str = "map",
-    folds: int = 5,
-    seed: int = 0,
     progress: Progress | None = None,
 ) -> Tuning:
     """Choose settings by judgements, and measure the choice by cross-validation.
@@ -268,8 +268,7 @@ def tune(
 
     The index is not changed. Judgements of queries that are not in `queries` are ignored. Cost: one
     run per candidate, and a build for each k1 and b. Raise CollectionError for too few judged
-    queries, or if no judgement names a relevant document of the index; SettingsError for fewer than
-    2 folds; OSError.
+    queries, or if no judgement names a relevant document of the index; OSError.
     """
     query_ids = {query.id for query in queries}
     live = set(index.ids())
@@ -282,18 +281,14 @@ def tune(
         )
     return _tuned(
         index,
-        draw(index.settings, seed),
+        draw(index.settings),
         queries,
         Judge(useful, measures=(measure,)),
-        folds=folds,
-        seed=seed,
         progress=progress,
     )
 
 
-def tune_by_halves(
-    index: Index, *, folds: int = 5, seed: int = 0, progress: Progress | None = None
-) -> Tuning:
+def tune_by_halves(index: Index, *, progress: Progress | None = None) -> Tuning:
     """Choose α without judgements: one half of a document is the query for the other.
 
     Other settings are not chosen, because the best ones for halves are not the best for complete
@@ -301,7 +296,7 @@ def tune_by_halves(
     of halves in a temporary folder, six runs of at most 200 queries, and memory for all documents.
     Raise CollectionError if too few documents are long enough; OSError.
     """
-    halves = halve(index.live_documents(), index.analyzer, seed)
+    halves = halve(index.live_documents(), index.analyzer)
     needed = max(FEWEST_HALVED, SHARE_HALVED * len(index))
     if len(halves.first) < needed:
         raise CollectionError(
@@ -322,8 +317,6 @@ def tune_by_halves(
             alphas(index.settings),
             halves.queries,
             Judge(judgements, measures=("map",)),
-            folds=folds,
-            seed=seed,
             progress=progress,
         )
         second.close()
@@ -339,12 +332,8 @@ def _tuned(
     queries: Sequence[Topic],
     judge: Judge,
     *,
-    folds: int,
-    seed: int,
     progress: Progress | None,
 ) -> Tuning:
-    if folds < 2:
-        raise SettingsError(f"folds = {folds} is too few; give at least 2", field="folds")
     if len(judge.query_ids) < FEWEST_QUERIES:
         raise CollectionError(
             f"{len(judge.query_ids)} judged queries are too few: at least "
@@ -355,7 +344,7 @@ def _tuned(
             "no judgement belongs to any of the queries; check that both use the same query IDs"
         )
     table = measure_candidates(index, candidates, queries, judge, progress=progress)
-    held_out = cross_validate(table, folds, seed)
+    held_out = cross_validate(table, FOLDS)
     return Tuning(
         evidence="judgements",
         measure=judge.measures[0],

@@ -83,7 +83,6 @@ def test_without_judgements(shell, world, tmp_path):
         (["--qrels", "qrels"], "given together"),
         (["--queries", "queries.jsonl", "--qrels", "qrels", "--target", "cran"], "--target"),
         (["--measure", "map"], "needs judgements"),
-        (["--folds", "1"], "folds"),
         (["--queries", "nowhere", "--qrels", "qrels"], "nowhere"),
     ],
 )

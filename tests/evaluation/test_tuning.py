@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from klsa_search.collection.model import Topic
-from klsa_search.errors import CollectionError, SettingsError
+from klsa_search.errors import CollectionError
 from klsa_search.evaluation.tuning import tune, tune_by_halves
 from klsa_search.indexing.build import build
 from tests.evaluation.worlds import few_candidates, judgement, topical
@@ -103,13 +103,11 @@ def test_short_documents_cannot_be_halved(index_of):
         tune_by_halves(index)
 
 
-def test_too_few_queries_and_folds(index_of):
+def test_too_few_queries(index_of):
     index = index_of()
     queries, judged = asked(topics="a", each=3)
     with pytest.raises(CollectionError, match="3 judged queries"):
         tune(index, queries, judged)
-    with pytest.raises(SettingsError, match="folds = 1"):
-        tune(index, queries, judged, folds=1)
     renamed = [Topic(id="x" + query.id, text=query.text) for query in queries]
     with pytest.raises(CollectionError, match="no judgement names a relevant document"):
         tune(index, renamed, asked()[1])
