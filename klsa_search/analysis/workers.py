@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 
 from klsa_search import _native
 from klsa_search.analysis.analyzer import Analyzer
+from klsa_search.analysis.searched_text import AnalysedTexts
 from klsa_search.analysis.terms import CACHED_WORDS, LONGEST_WORD
-from klsa_search.collection.searched_text import AnalysedTexts
 from klsa_search.core.child_processes import WorkerPool, answer_requests
 
 NO_TERM: Final = -1

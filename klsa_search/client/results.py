@@ -10,8 +10,8 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BeforeValidator, TypeAdapter
 
+from klsa_search.analysis.passages import page_of
 from klsa_search.collection.model import Problems, Unread
-from klsa_search.collection.passages import page_of
 from klsa_search.search.pages.excerpts import Excerpt
 from klsa_search.search.pages.facets import Facet
 from klsa_search.search.pages.results import Hit, SearchResults

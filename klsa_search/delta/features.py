@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.analysis.analyzer import Analyzer
+from klsa_search.analysis.searched_text import analysed_texts
 from klsa_search.analysis.workers import TermNumbering
 from klsa_search.collection.model import Document
-from klsa_search.collection.searched_text import analysed_texts
 from klsa_search.core.array_types import GrowableArray, Integers, SparseRows, starts_of
 from klsa_search.delta.statistics import BuildStatistics
 from klsa_search.kernels.counts import Block, BlockCounts

@@ -25,8 +25,8 @@ from uuid import uuid4
 import numpy as np
 import numpy.typing as npt
 
+from klsa_search.analysis.searched_text import language_stated, searched_texts
 from klsa_search.collection.model import Document
-from klsa_search.collection.searched_text import language_stated, searched_texts
 from klsa_search.core.array_types import starts_of
 from klsa_search.core.installation import __version__
 from klsa_search.storage.manifest import Manifest

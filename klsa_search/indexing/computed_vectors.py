@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
+from klsa_search.analysis.passages import cut
 from klsa_search.collection.model import Document
-from klsa_search.collection.passages import cut
 from klsa_search.collection.vectors import vectors_of
 from klsa_search.core.config import Settings
 from klsa_search.core.progress import VECTORS, Progress

@@ -20,9 +20,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from klsa_search.analysis.languages import languages_of
+from klsa_search.analysis.passages import cut
 from klsa_search.collection.model import Collection, Document
 from klsa_search.collection.opened_collection import OpenedCollection
-from klsa_search.collection.passages import cut
 from klsa_search.core.build_settings import PASSAGE_WORDS
 from klsa_search.core.config import Settings
 from klsa_search.core.installation import __version__

@@ -23,8 +23,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from klsa_search.analysis.passages import cut
 from klsa_search.collection.model import Document, id_hash
-from klsa_search.collection.passages import cut
 from klsa_search.core.array_types import starts_of
 from klsa_search.core.build_settings import FieldType
 from klsa_search.core.child_processes import WorkerPool, answer_requests

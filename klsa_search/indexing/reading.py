@@ -19,11 +19,11 @@ import numpy.typing as npt
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.analysis.language_detection import DetectedLanguage, release_model
 from klsa_search.analysis.languages import AUTO, languages_of
+from klsa_search.analysis.searched_text import AnalysedTexts, analysed_texts
 from klsa_search.analysis.workers import AnalysisWorkers, NumberedTexts, TermNumbering
 from klsa_search.collection.lines import GZIP, ZIP, ZSTD
 from klsa_search.collection.model import Collection, Document, Judgement, Problems, Topic, batches
 from klsa_search.collection.opened_collection import OpenedCollection
-from klsa_search.collection.searched_text import AnalysedTexts, analysed_texts
 from klsa_search.core.array_types import Spool
 from klsa_search.core.build_settings import FieldType
 from klsa_search.core.child_processes import has_interpreter

@@ -14,8 +14,8 @@ from klsa_search.analysis.language_detection import (
     detect_languages,
 )
 from klsa_search.analysis.languages import AUTO, languages, stated_language
+from klsa_search.analysis.searched_text import are_code, language_stated, searched_texts
 from klsa_search.collection.model import Document
-from klsa_search.collection.searched_text import are_code, language_stated, searched_texts
 from klsa_search.collection.text_cleaning import HtmlCounts
 from klsa_search.core.config import Settings
 from klsa_search.core.lazy import lazy_property

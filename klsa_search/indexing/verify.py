@@ -13,9 +13,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from klsa_search.analysis.searched_text import analysed_texts
 from klsa_search.analysis.workers import TermNumbering
 from klsa_search.collection.model import Document
-from klsa_search.collection.searched_text import analysed_texts
 from klsa_search.collection.vectors import vectors_of
 from klsa_search.core.build_settings import PASSAGE_WORDS
 from klsa_search.core.progress import DOCUMENTS, Progress, of_passages, open_progress

@@ -15,8 +15,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from klsa_search.analysis.searched_text import searched_texts
 from klsa_search.collection.model import Document
-from klsa_search.collection.searched_text import searched_texts
 from klsa_search.core.arguments import checked_argument
 from klsa_search.core.array_types import Matrix
 from klsa_search.errors import TermNotFound

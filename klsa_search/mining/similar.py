@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from klsa_search.collection.searched_text import language_stated, searched_texts
+from klsa_search.analysis.searched_text import language_stated, searched_texts
 from klsa_search.core.array_types import Basis, DocIds, Eigenvalues, Matrix, Scores
 from klsa_search.core.plugins import find_plugin
 from klsa_search.errors import QueryError

@@ -30,8 +30,8 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search import _native
+from klsa_search.analysis.passages import SEPARATOR, cut
 from klsa_search.collection.model import Document, id_hash
-from klsa_search.collection.passages import SEPARATOR, cut
 from klsa_search.collection.vectors import set_vectors, vectors_of, vectors_of_passage
 from klsa_search.core.array_types import DocumentMask
 from klsa_search.core.lazy import lazy_property

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from klsa_search.analysis import Analyzer
 from klsa_search.analysis import terms as module
 from klsa_search.analysis.languages import stop_list, stop_words_of
+from klsa_search.analysis.searched_text import AnalysedTexts
 from klsa_search.analysis.terms import LONGEST_WORD
 from klsa_search.analysis.workers import TermNumbering
-from klsa_search.collection.searched_text import AnalysedTexts
 from klsa_search.core.build_settings import AnalysisSettings
 from klsa_search.core.config import Settings
 from klsa_search.errors import SettingsError

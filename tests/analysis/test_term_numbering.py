@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from klsa_search.analysis import Analyzer
 from klsa_search.analysis import workers as numbering
+from klsa_search.analysis.searched_text import AnalysedTexts
 from klsa_search.analysis.workers import NO_TERM, AnalysisWorkers, TermNumbering
-from klsa_search.collection.searched_text import AnalysedTexts
 from klsa_search.errors import KlsaError
 from tests.support.processes import child_processes, started_children
 from tests.support.waiting import PATIENCE
@@ -113,7 +113,7 @@ def test_workers_end_with_their_parent():
         "import os\n"
         "from klsa_search.analysis import Analyzer\n"
         "from klsa_search.analysis.workers import AnalysisWorkers\n"
-        "from klsa_search.collection.searched_text import AnalysedTexts\n"
+        "from klsa_search.analysis.searched_text import AnalysedTexts\n"
         "workers = AnalysisWorkers(Analyzer(), 2)\n"
         "workers.submit(AnalysedTexts(['wings'])).result()\n"
         "os.kill(os.getpid(), 9)\n"

@@ -7,9 +7,9 @@ import pytest
 
 from klsa_search.analysis import tokenizers
 from klsa_search.analysis.analyzer import Analyzer
+from klsa_search.analysis.searched_text import AnalysedTexts
 from klsa_search.analysis.tokenizers import trust
 from klsa_search.analysis.workers import AnalysisWorkers, TermNumbering
-from klsa_search.collection.searched_text import AnalysedTexts
 from klsa_search.core.build_settings import AnalysisSettings
 from klsa_search.errors import SettingsError
 from tests.support import own_words

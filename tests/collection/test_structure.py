@@ -6,9 +6,9 @@ from textwrap import dedent
 
 import pytest
 
+from klsa_search.analysis.passages import cut
 from klsa_search.collection import open_collection
 from klsa_search.collection.files.content import CELL, ITEM, SectionBuilder
-from klsa_search.collection.passages import cut
 
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 

@@ -17,7 +17,7 @@ PACKAGE = Path(klsa_search.__file__).parent
 ANALYSE = """
 from klsa_search.analysis import Analyzer
 from klsa_search.analysis.workers import AnalysisWorkers
-from klsa_search.collection.searched_text import AnalysedTexts
+from klsa_search.analysis.searched_text import AnalysedTexts
 with AnalysisWorkers(Analyzer(), 1) as workers:
     workers.submit(AnalysedTexts(["a pump"])).result()
 """
@@ -93,7 +93,7 @@ def test_a_worker_imports_modules_next_to_the_script(tmp_path):
         "from klsa_search.analysis import Analyzer\n"
         "from klsa_search.analysis.tokenizers import trust\n"
         "from klsa_search.analysis.workers import AnalysisWorkers\n"
-        "from klsa_search.collection.searched_text import AnalysedTexts\n"
+        "from klsa_search.analysis.searched_text import AnalysedTexts\n"
         "from klsa_search.core.config import AnalysisSettings\n"
         "import beside\n"
         "analyzer = Analyzer(AnalysisSettings(tokenizer=trust(beside.words)))\n"

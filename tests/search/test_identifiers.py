@@ -5,7 +5,7 @@ import re
 import pytest
 
 from klsa_search import build
-from klsa_search.collection.searched_text import (
+from klsa_search.analysis.searched_text import (
     are_code,
     pairs_in_identifiers,
     parts_and_summaries,

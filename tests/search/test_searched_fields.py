@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from klsa_search import build, open_index
-from klsa_search.collection.searched_text import field_text
+from klsa_search.analysis.searched_text import field_text
 from klsa_search.core.config import Settings
 from klsa_search.core.field_weights import SearchedFields
 from klsa_search.errors import SettingsError

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from types import NoneType
 from typing import Any, Final
 
-from klsa_search.collection.passages import heading_of, page_of
+from klsa_search.analysis.passages import heading_of, page_of
 from klsa_search.collection.vectors import without_vectors
 from klsa_search.core.arguments import brief, checked_argument, checked_items
 from klsa_search.core.wording import counted

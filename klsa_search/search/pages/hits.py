@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from klsa_search.analysis.passages import SEPARATOR, page_of
+from klsa_search.analysis.searched_text import field_text
 from klsa_search.collection.field_paths import value_at
-from klsa_search.collection.passages import SEPARATOR, page_of
-from klsa_search.collection.searched_text import field_text
 from klsa_search.collection.vectors import without_vectors
 from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.deadlines import check_deadline

@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+from klsa_search.analysis.searched_text import searched_texts
 from klsa_search.collection.model import Document, document_as_json
-from klsa_search.collection.searched_text import searched_texts
 from klsa_search.collection.vectors import of_spaces, set_vectors, vectors_of
 from klsa_search.errors import BadDocument, StoreError, WritingRefused
 from klsa_search.lowrank import sparse_expansion

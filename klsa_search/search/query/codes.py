@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from klsa_search.analysis.searched_text import searched_texts
 from klsa_search.analysis.segmentation import WITHOUT_SPACES_PATTERN
-from klsa_search.collection.searched_text import searched_texts
 from klsa_search.core.array_types import DocumentMask, Integers
 from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN

@@ -14,7 +14,7 @@ from itertools import chain, pairwise
 from typing import Final
 
 from klsa_search.analysis.analyzer import Analyzer
-from klsa_search.collection.searched_text import BORDER, MAX_IDENTIFIER, MAX_PARTS
+from klsa_search.analysis.searched_text import BORDER, MAX_IDENTIFIER, MAX_PARTS
 from klsa_search.core.lazy import cached_method
 from klsa_search.search.engine.evidence import LOCAL, Evidence
 from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN

@@ -13,7 +13,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Final
 
-from klsa_search.collection.searched_text import MAX_PARTS
+from klsa_search.analysis.searched_text import MAX_PARTS
 from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
 from klsa_search.search.query.division import spelled_name

@@ -13,9 +13,9 @@ import numpy.typing as npt
 
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.analysis.languages import with_joined_prefixes
+from klsa_search.analysis.searched_text import searched_texts
 from klsa_search.analysis.unicode import fold_accents, nfkc
 from klsa_search.collection.model import Document
-from klsa_search.collection.searched_text import searched_texts
 from klsa_search.core.field_weights import SearchedFields
 from klsa_search.core.lazy import lazy_property
 from klsa_search.search.engine.evidence import Evidence

@@ -14,14 +14,14 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from klsa_search.collection.field_paths import value_at
 from klsa_search.collection.model import Document
 from klsa_search.core.field_weights import SearchedFields
 
 
-def field_text(value: Any) -> str:
+def field_text(value: object) -> str:
     """Return the text of a metadata value.
 
     A string is itself, null and a missing value are empty, numbers and booleans are as JSON writes

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from klsa_search.collection import passages as module
-from klsa_search.collection.passages import Passage, cut, heading_of, page_of
+from klsa_search.analysis import passages as module
+from klsa_search.analysis.passages import Passage, cut, heading_of, page_of
 
 WORDS = 12
 LARGEST = 18
