@@ -79,13 +79,12 @@ def change_settings(path: Path, changes: Mapping[str, Any] | None) -> Settings:
 
 
 class Configuration:
-    """Changes what queries use: settings, synonyms, rules and judgements. See `Index`.
+    """Methods of `Index` that change what queries use: settings, synonyms, rules, judgements.
 
     What a method changed is durable and in use when it returns.
     """
 
-    def __init__(self, reader: Reader) -> None:
-        self._reader = reader
+    _reader: Reader
 
     def update_settings(self, **changes: Unpack[IndexSettings]) -> None:
         """Change settings that only queries use: the defaults of searches, and `page_title`.

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from klsa_search.embedding.opening import EmbeddingFunction
 
 
-class Index:
+class Index(Writer, Configuration):
     """An open index with all writes; safe to share between threads.
 
     Arrays are memory-mapped, so opening costs little more than reading the vocabulary, once the
@@ -58,7 +58,6 @@ class Index:
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
-        self._writer, self._configuration = Writer(reader), Configuration(reader)
 
     path = delegated_property("_reader", Reader.path)
     name = delegated_property("_reader", Reader.name)
@@ -77,8 +76,6 @@ class Index:
     vector_spaces = delegated_property("_reader", Reader.vector_spaces)
     partitions = delegated_property("_reader", Reader.partitions)
     synonyms = delegated_property("_reader", Reader.synonyms)
-    rules = delegated_property("_configuration", Configuration.rules)
-    judgements = delegated_property("_configuration", Configuration.judgements)
 
     @property
     def embeds_queries(self) -> bool:
@@ -181,21 +178,7 @@ class Index:
     refresh = delegated("_reader", Reader.refresh)
     close = delegated("_reader", Reader.close)
 
-    write = delegated("_writer", Writer.write)
-    add = delegated("_writer", Writer.add)
-    delete = delegated("_writer", Writer.delete)
-    patch = delegated("_writer", Writer.patch)
-    patch_many = delegated("_writer", Writer.patch_many)
-    sync = delegated("_writer", Writer.sync)
-
-    update_settings = delegated("_configuration", Configuration.update_settings)
-    set_synonyms = delegated("_configuration", Configuration.set_synonyms)
-    add_synonyms = delegated("_configuration", Configuration.add_synonyms)
-    set_rules = delegated("_configuration", Configuration.set_rules)
-    put_rule = delegated("_configuration", Configuration.put_rule)
-    delete_rule = delegated("_configuration", Configuration.delete_rule)
     rule_warnings = delegated("_reader", Reader.rule_warnings)
-    judge = delegated("_configuration", Configuration.judge)
 
     def search(
         self,

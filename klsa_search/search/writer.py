@@ -67,10 +67,9 @@ class AddOptions(ReadingOptions, total=False):
 
 
 class Writer:
-    """Writes documents to an index: see `Index`."""
+    """Methods of `Index` that write documents."""
 
-    def __init__(self, reader: Reader) -> None:
-        self._reader = reader
+    _reader: Reader
 
     def add(
         self,
@@ -227,6 +226,10 @@ class Writer:
 
         Of several documents with one ID the last is kept. Durable and searchable on return. Errors:
         see `add`; memory is that of the batch as JSON.
+
+        >>> written = index.write(list(open_collection("reports.jsonl").documents())[:2], ["copy"])
+        >>> written.added, written.deleted
+        (2, 1)
         """
         writable = self._reader.require_writer()
         checked = list(map(checked_id, checked_items("deletes", deletes, str)))
