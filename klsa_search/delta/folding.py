@@ -1,11 +1,9 @@
 """Folding-in: make delta segments of documents written after a build.
 
-    DeltaBuilder(statistics, segments=())  continues after existing segments, in order
+    DeltaBuilder(statistics)
     .fold(documents) -> DeltaSegment       adds documents, which later calls know
     .add_segment(segment)                  adds an existing segment
     .first, .after                         range of doc ids
-
-    FoldedDocuments                        the same with stored segments, which need no folding
 
 The result follows from the build and all later documents so far, however they are divided among
 calls and segments: merged segments equal those of one call. A document takes about 0.5 ms.
@@ -31,7 +29,6 @@ from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -50,7 +47,7 @@ from klsa_search.core.array_types import (
 from klsa_search.core.lazy import lazy_property
 from klsa_search.core.parallel import processors
 from klsa_search.delta.features import CandidateTerms, TermMap, document_features
-from klsa_search.delta.segment import DeltaSegment, SegmentCache, words_of
+from klsa_search.delta.segment import DeltaSegment, words_of
 from klsa_search.delta.statistics import BuildStatistics
 from klsa_search.errors import StoreError
 from klsa_search.kernels.bm25 import length_norms
@@ -64,7 +61,6 @@ from klsa_search.lowrank.sparse_expansion import (
     scalars_of,
 )
 from klsa_search.storage.forward_index import Forward, encoded
-from klsa_search.storage.manifest import Manifest
 
 _MAX_POSTINGS: Final = 60_000
 """Budget of postings of the build for one document."""
@@ -175,16 +171,17 @@ class _LaterDocuments:
 class DeltaBuilder:
     """Folds documents in, batch by batch; not safe to share between threads.
 
-    Memory: 600 bytes a folded document, and in each thread 5 bytes a doc id and one a feature of
-    the build.
+    latest  counts of the documents added last: see `Forward.rows`
+    Values that were returned do not change. Memory: 600 bytes a folded document and its codes, and
+    in each thread 5 bytes a doc id and one a feature of the build.
     """
 
-    def __init__(self, statistics: BuildStatistics, segments: Sequence[DeltaSegment] = ()) -> None:
+    def __init__(self, statistics: BuildStatistics) -> None:
         self._statistics = statistics
         self._terms = TermMap(statistics)
         self._later = _LaterDocuments(statistics)
-        for segment in segments:
-            self.add_segment(segment)
+        self._codes = GrowableLists(np.uint8)
+        self.latest = self.counts(np.zeros(0, np.int64))
 
     @property
     def first(self) -> int:
@@ -198,13 +195,21 @@ class DeltaBuilder:
 
     @property
     def expansion(self) -> SparseExpansion:
-        """Return the rows and features of the documents so far; it does not change."""
+        """Return the rows and features of the documents so far."""
         return self._later.expansion
 
     @property
     def bytes(self) -> int:
-        """Return the bytes of the rows and features of the documents so far."""
-        return self._later.bytes
+        """Return the bytes of rows, features and codes of the documents so far."""
+        return self._later.bytes + self._codes.bytes
+
+    def forward(self, terms: int) -> Forward:
+        """Return the forward index of all documents, with so many terms in all."""
+        return self._statistics.forward.extended((self._codes.numbers, self._codes.starts), terms)
+
+    def counts(self, doc_ids: DocIds) -> SparseRows:
+        """Return the counts of documents, also of the build: see `Forward.rows`."""
+        return self.forward(len(self._terms.ranks)).rows(doc_ids)
 
     def fold(self, documents: Sequence[Document]) -> DeltaSegment:
         """Fold documents in; return the segment of these documents.
@@ -236,12 +241,15 @@ class DeltaBuilder:
         self._later.append_rows(rows, scales)
         words, word_starts = words_of(new_terms)
         reverse, reverse_values = self._reverse(values, neighbours, first)
+        code_starts = starts_of(code_sizes)
+        self._codes.extend(codes, code_starts)
+        self.latest = self.counts(np.arange(first, self.after))
         return DeltaSegment(
             first=first,
             word_starts=word_starts[words_before],
             words=words,
             lengths=lengths,
-            forward_starts=starts_of(code_sizes),
+            forward_starts=code_starts,
             forward_codes=codes,
             feature_starts=features.starts,
             features=features.features,
@@ -252,29 +260,22 @@ class DeltaBuilder:
             reverse_values=reverse_values,
         )
 
-    def add_segment(self, segment: DeltaSegment) -> SparseRows:
-        """Add the documents of an existing segment, and return their counts: see `Forward.rows`.
-
-        ValueError if it is not the next one.
-        """
+    def add_segment(self, segment: DeltaSegment) -> None:
+        """Add the documents of an existing segment; ValueError if it is not the next one."""
         if segment.first != self.after:
             raise ValueError(f"a segment at {segment.first}, where {self.after} is next")
         self._terms.add_terms(segment.new_terms)
-        documents = self._later
+        self._codes.extend(segment.forward_codes, segment.forward_starts)
+        self.latest = self.counts(np.arange(segment.first, segment.after))
+        documents, (starts, terms, counts, _) = self._later, self.latest
         documents.append(
             segment.feature_starts, segment.features, segment.cards, segment.scales[:, 1]
         )
-        forward = self._statistics.forward.extended(
-            (segment.forward_codes, segment.forward_starts), len(self._terms.ranks)
-        )
-        rows = forward.rows(np.arange(self.first, self.first + len(segment)))
-        starts, terms, counts, _ = rows
         documents.index(
             *_build_terms(self._statistics.terms, starts, terms, counts.astype(np.int32)),
             segment.lengths,
         )
         documents.append_rows(segment.rows, segment.scales)
-        return rows
 
     def _nearest(
         self,
@@ -362,55 +363,3 @@ def _slice(counts: _Counts, first: int, after: int) -> _Counts:
     starts, columns, times = counts
     entries = slice(starts[first], starts[after])
     return starts[first : after + 1], columns[entries], times[entries]
-
-
-class FoldedDocuments:
-    """The rows, features and codes of later documents, which grow at their end.
-
-    generation, manifest  of the build
-    statistics            of the build
-    Values that were returned do not change. For one thread at a time.
-    """
-
-    def __init__(self, generation: Path, manifest: Manifest, statistics: BuildStatistics) -> None:
-        self._forward, self._terms = statistics.forward, len(statistics.vocabulary)
-        self._builder = DeltaBuilder(statistics)
-        self._cache = SegmentCache(generation, manifest, self._terms)
-        self._codes = GrowableLists(np.uint8)
-
-    @property
-    def expansion(self) -> SparseExpansion:
-        """Return the rows and features of the documents so far."""
-        return self._builder.expansion
-
-    @property
-    def bytes(self) -> int:
-        """Return the bytes of rows, features and codes."""
-        return self._builder.bytes + self._codes.bytes
-
-    def next_size(self) -> int:
-        """Return how many documents to append at once at most: up to the end of the block."""
-        return self._cache.next_size()
-
-    def append(self, documents: Sequence[Document]) -> tuple[DeltaSegment, SparseRows]:
-        """Return the segment of the next documents, stored or new, and their counts."""
-        segment = self._cache.get(documents)
-        rows = None
-        if segment is None:
-            segment = self._builder.fold(documents)
-            self._cache.append(segment)
-        else:
-            rows = self._builder.add_segment(segment)
-        self._codes.extend(segment.forward_codes, segment.forward_starts)
-        self._terms += len(segment.new_terms)
-        if rows is None:
-            rows = self.counts(np.arange(segment.first, segment.after))
-        return segment, rows
-
-    def counts(self, doc_ids: DocIds) -> SparseRows:
-        """Return the counts of documents, also of the build: see `Forward.rows`."""
-        return self.forward(self._terms).rows(doc_ids)
-
-    def forward(self, terms: int) -> Forward:
-        """Return the forward index of all documents, with so many terms in all."""
-        return self._forward.extended((self._codes.numbers, self._codes.starts), terms)

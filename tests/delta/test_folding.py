@@ -49,6 +49,13 @@ def segment(epoch, world):
     return DeltaBuilder(epoch).fold(world[BASE:])
 
 
+def continued(epoch, segments):
+    folding = DeltaBuilder(epoch)
+    for segment in segments:
+        folding.add_segment(segment)
+    return folding
+
+
 def same(one: DeltaSegment, other: DeltaSegment) -> None:
     for field in fields(DeltaSegment):
         first, second = (np.asarray(getattr(each, field.name)) for each in (one, other))
@@ -94,7 +101,7 @@ def test_the_division_of_documents_does_not_matter(epoch, world, segment, cuts, 
     bounds = [0, *sorted(cuts), 20]
     for first, after in pairwise(bounds):
         if anew:
-            folding = DeltaBuilder(epoch, [merge(parts)] if len(parts) > 2 else parts)
+            folding = continued(epoch, [merge(parts)] if len(parts) > 2 else parts)
         parts.append(folding.fold(world[BASE + first : BASE + after]))
         assert folding.after == parts[-1].after
     same(merge(parts), segment)
@@ -201,7 +208,7 @@ def test_a_document_of_nothing_known_is_like_nothing(epoch, text):
     assert bool(segment.rows.any()) == bool(len(segment.reverse)) == like
     assert bool(facts(segment)[0, 1]) == like
     assert segment.lengths.tolist() == [len(text.split())]
-    again = DeltaBuilder(epoch, [segment]).fold(documents(["t00 t01", ""]))
+    again = continued(epoch, [segment]).fold(documents(["t00 t01", ""]))
     assert bool((entries(again, 0)[0] == segment.first).any()) == like
 
 
@@ -212,9 +219,9 @@ def test_no_documents_are_an_empty_segment(epoch):
 
 
 def test_a_segment_that_does_not_follow_is_refused(epoch, world, segment):
-    folding = DeltaBuilder(epoch, [segment])
+    folding = continued(epoch, [segment])
     with pytest.raises(ValueError, match="a segment at 70, where 90 is next"):
-        DeltaBuilder(epoch, [segment, segment])
+        continued(epoch, [segment, segment])
     behind = folding.fold(world[:1])
     with pytest.raises(ValueError, match="a segment at 70 follows one that ends at 91"):
         merge([behind, segment])

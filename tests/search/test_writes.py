@@ -413,7 +413,7 @@ def test_rows_whose_texts_are_in_other_fields_are_refused(index, tmp_path):
 
 STEPS = {
     "coercion": "klsa_search.storage.columns.growing_columns.coerced",
-    "folding": "klsa_search.delta.folding.FoldedDocuments.append",
+    "folding": "klsa_search.delta.folding.DeltaBuilder.fold",
     "snapshot": "klsa_search.search.state.delta_index.DeltaIndex.snapshot",
     "commit": "klsa_search.storage.write_log_writer.LogWriter._commit",
 }

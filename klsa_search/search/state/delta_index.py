@@ -13,8 +13,9 @@ import numpy.typing as npt
 from klsa_search.collection.model import Document
 from klsa_search.collection.vectors import vectors_of
 from klsa_search.core.array_types import GrowableArray, GrowableLists, SparseRows
-from klsa_search.delta.folding import FoldedDocuments
+from klsa_search.delta.folding import DeltaBuilder
 from klsa_search.delta.postings import DeltaPostings, SaturatedPostings, distinct_terms
+from klsa_search.delta.segment import DeltaSegment, SegmentCache
 from klsa_search.delta.statistics import open_statistics
 from klsa_search.kernels.postings import Segments
 from klsa_search.kernels.query_kernel import DocumentCounts, QueryKernel, TermWeighting
@@ -168,8 +169,8 @@ class DeltaIndex:
         (segment,) = base.query_kernel.postings.parts
         saturated = SaturatedPostings(info.path, manifest, segment.postings, base.lengths, stored)
         self._postings = DeltaPostings(segment, saturated, settings.b)
-        self._folded = FoldedDocuments(info.path, manifest, trained)
-        self._latest = self._folded.counts(np.zeros(0, np.int64))  # of the documents added last
+        self._folded = DeltaBuilder(trained)
+        self._segments = SegmentCache(info.path, manifest, len(base.vocabulary))
         self._records = LaterRecords(state.documents)
         declared, forms = settings.declared(), forms_of(settings)
         self._fields = LaterColumns(state.fields, manifest.fields, declared, len(base), forms)
@@ -181,19 +182,19 @@ class DeltaIndex:
 
     def next_size(self) -> int:
         """Return how many documents to apply at once at most: up to the end of the block."""
-        return self._folded.next_size()
+        return self._segments.next_size()
 
     def apply(self, writes: Sequence[Write]) -> None:
         """Apply writes in order. Cost: see `delta.folding`, and 10 µs a deletion."""
         documents = [write.document for write in writes if write.document is not None]
         if documents:
-            segment, self._latest = self._folded.append(documents)
+            segment = self._fold(documents)
             self._vocabulary = self._vocabulary.extended(segment.new_terms)
             self._fields.extend(documents)
             self._vectors.extend(documents, segment.first)
             self._reverse.append(segment.after, segment.reverse, segment.reverse_values)
-            self._statistics.add(segment.lengths, self._latest, len(self._vocabulary))
-            self._outdate_answers(self._latest)
+            self._statistics.add(segment.lengths, self._folded.latest, len(self._vocabulary))
+            self._outdate_answers(self._folded.latest)
         deleted = self._statistics.live_among(self._records.append(writes))
         if len(deleted):
             rows = self._folded.counts(deleted)
@@ -202,6 +203,16 @@ class DeltaIndex:
         if self._length != self._statistics.length:
             self._length = self._statistics.length
             self._answers.forget()
+
+    def _fold(self, documents: Sequence[Document]) -> DeltaSegment:
+        """Return the segment of the next documents, stored or new."""
+        segment = self._segments.get(documents)
+        if segment is None:
+            segment = self._folded.fold(documents)
+            self._segments.append(segment)
+        else:
+            self._folded.add_segment(segment)
+        return segment
 
     def drift(self) -> Drift:
         """Return the drift from the training. Cost: none."""
@@ -220,7 +231,8 @@ class DeltaIndex:
         terms, later = len(collection.vocabulary), collection.vocabulary.later
         forward, lengths = self._folded.forward(terms), self._statistics.lengths
         segments = Segments(
-            self._postings.segments(forward, lengths, self._latest, collection.length), terms
+            self._postings.segments(forward, lengths, self._folded.latest, collection.length),
+            terms,
         )
         _ = segments.best  # computed here, so that no query waits for it
         later_common = sorted(later[term] for term in self._later_common & later.keys())
