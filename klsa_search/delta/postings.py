@@ -16,7 +16,7 @@ import zlib
 from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -154,12 +154,6 @@ _MERGE_SIZE: Final = 128
 """Documents from which a segment is kept instead of being rebuilt with every write."""
 
 
-class _Later(NamedTuple):
-    begin: int
-    end: int
-    segment: Segment
-
-
 class DeltaPostings:
     """The postings of all documents in segments, saturated by a quantised mean length.
 
@@ -173,10 +167,9 @@ class DeltaPostings:
     """
 
     def __init__(self, base: Segment, saturated: SaturatedPostings, b: float) -> None:
-        self._base, self._saturated, self._b = base, saturated, b
-        self._first = base.after
-        self._average = 0.0  # by which `_base` and `_later` are saturated
-        self._later: list[_Later] = []
+        self._saturated, self._b = saturated, b
+        self._average = 0.0  # by which the segments are saturated
+        self._kept = [base]
 
     def segments(
         self,
@@ -193,18 +186,18 @@ class DeltaPostings:
         all later documents, and `SaturatedPostings.at`.
         """
         if average != self._average:
-            self._base = self._base._replace(postings=self._saturated.at(average))
-            self._later, self._average = [], average
-        begin, end = self._later[-1].end if self._later else self._first, len(lengths)
-        if end - begin >= _MERGE_SIZE:
-            while self._later and end - begin >= self._later[-1].end - self._later[-1].begin:
-                begin = self._later.pop().begin
-            self._later.append(self._segment_of(begin, end, forward, lengths, latest))
-            begin = end
-        segments_ = [self._base, *(later.segment for later in self._later)]
+            self._kept = [self._kept[0]._replace(postings=self._saturated.at(average))]
+            self._average = average
+        begin, end = self._kept[-1].after, len(lengths)
         if begin == end:
-            return segments_
-        return [*segments_, self._segment_of(begin, end, forward, lengths, latest).segment]
+            return [*self._kept]
+        is_kept = end - begin >= _MERGE_SIZE
+        while is_kept and len(self._kept) > 1 and end - begin >= self._kept[-1].postings.size:
+            begin = self._kept.pop().first
+        segments = [*self._kept, self._segment_of(begin, end, forward, lengths, latest)]
+        if is_kept:
+            self._kept = [*segments]
+        return segments
 
     def _segment_of(
         self,
@@ -213,15 +206,15 @@ class DeltaPostings:
         forward: Forward,
         lengths: npt.NDArray[np.int32],
         latest: SparseRows,
-    ) -> _Later:
+    ) -> Segment:
         is_latest = end - begin == latest.shape[0]
         rows = latest if is_latest else forward.rows(np.arange(begin, end))
         numbers, term_numbers = distinct_terms(rows.indices)
         counts = rows._replace(indices=term_numbers, shape=(end - begin, len(numbers)))
-        built = self._base.postings
+        built = self._kept[0].postings
         norms = length_norms(lengths[begin:end], self._average, k1=built.k1, b=self._b)
         postings = Postings.of(counts, norms, built.k1, block_bits=built.block_bits)
-        return _Later(begin, end, Segment.of(begin, postings, numbers))
+        return Segment.of(begin, postings, numbers)
 
 
 def distinct_terms(terms: Integers) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
