@@ -10,11 +10,10 @@ follow from the build and the log alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from functools import partial
 from itertools import repeat
-from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +21,7 @@ import numpy.typing as npt
 from klsa_search.collection.model import Document
 from klsa_search.core.array_types import DocumentMask, GrowableArray, SortedTexts
 from klsa_search.core.build_settings import MAX_FIELDS, FieldType
-from klsa_search.storage.columns.column import DTYPES, Column, ColumnArrays, ColumnFiles, packed
+from klsa_search.storage.columns.column import DTYPES, Column, ColumnArrays, packed
 from klsa_search.storage.columns.columns import Field, Fields, extended
 from klsa_search.storage.columns.local_forms import GENERAL, LocalForms
 from klsa_search.storage.columns.values import (
@@ -37,7 +36,7 @@ from klsa_search.storage.columns.values import (
     limits_of,
     plain,
 )
-from klsa_search.storage.manifest import ColumnEntry, FieldsEntry
+from klsa_search.storage.manifest import FieldsEntry
 
 NOT_BUILT: Final = (
     "it first occurs in documents added after the build, and the index has partitions; declare it "
@@ -127,54 +126,6 @@ class GrowingColumn:
                 documents = np.repeat(np.arange(len(counts)), counts)
                 values = values[np.lexsort((values, documents))]
         return packed(self.kind, values, counts, SortedTexts.of(texts))
-
-
-PASS_BYTES: Final = 2**28
-"""Bytes of the columns that are made in one pass."""
-
-BYTES_PER_DOCUMENT: Final = 16
-"""Bytes of a column for each document, also without a value."""
-
-
-class ColumnType(Protocol):
-    """The type of a column, what coerces values to it, and the limit of its distinct texts."""
-
-    kind: FieldType
-    coerce: Callable[[object], Any]
-    max_texts: int
-
-
-def write_columns(
-    generation: Path,
-    types: Mapping[str, ColumnType],
-    documents: int,
-    metadata: Callable[[], Iterable[list[Mapping[str, Any]]]],
-) -> dict[str, ColumnEntry]:
-    """Write the columns of a build, by name.
-
-    documents  their number
-    metadata   returns those of the documents, in batches
-    Memory: 256 MB, at least 16 bytes a document; the texts of keyword fields; and 8 bytes for each
-    further value of a document. Cost: a pass over the documents for each 256 MB.
-    """
-    names, entries = list(types), dict[str, ColumnEntry]()
-    step = max(PASS_BYTES // max(BYTES_PER_DOCUMENT * documents, 1), 1)
-    with ExitStack() as stack:
-        files = ColumnFiles(generation, stack)
-        for start in range(0, len(names), step):
-            columns = {
-                name: GrowingColumn(types[name].kind, types[name].coerce, types[name].max_texts)
-                for name in names[start : start + step]
-            }
-            for batch in metadata():
-                fields_of = list(map(plain, batch))
-                for name, column in columns.items():
-                    column.extend([fields.get(name) for fields in fields_of])
-            for name, column in columns.items():
-                missing = int(np.count_nonzero(column.counts() == 0))
-                arrays, mismatches = column.present(name).arrays, len(column.mismatches)
-                entries[name] = files.write(types[name].kind, arrays, missing, mismatches)
-    return entries
 
 
 def coerced(

@@ -8,16 +8,26 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+
+import numpy as np
 
 from klsa_search.collection.model import Document
 from klsa_search.core.build_settings import MAX_FIELDS, FieldType
+from klsa_search.storage.columns.column import ColumnFiles
 from klsa_search.storage.columns.detected_fields import DetectedField, FieldCandidate
-from klsa_search.storage.columns.growing_columns import write_columns
+from klsa_search.storage.columns.growing_columns import GrowingColumn
 from klsa_search.storage.columns.local_forms import GENERAL, LocalForms
 from klsa_search.storage.columns.values import MAX_NAME, plain
-from klsa_search.storage.manifest import FieldsEntry
+from klsa_search.storage.manifest import ColumnEntry, FieldsEntry
+
+PASS_BYTES: Final = 2**28
+"""Bytes of the columns that are made in one pass."""
+
+BYTES_PER_DOCUMENT: Final = 16
+"""Bytes of a column for each document, also without a value."""
 
 _log = logging.getLogger(__name__)
 
@@ -124,3 +134,36 @@ class FieldsWriter:
     def _type(self, name: str) -> FieldType | None:
         """Return the declared or known type of a field; None if its values decide."""
         return self._types.get(name) or self._types_before.get(name)
+
+
+def write_columns(
+    generation: Path,
+    types: Mapping[str, FieldCandidate],
+    documents: int,
+    metadata: Callable[[], Iterable[list[Mapping[str, Any]]]],
+) -> dict[str, ColumnEntry]:
+    """Write the columns of a build, by name.
+
+    documents  their number
+    metadata   returns those of the documents, in batches
+    Memory: 256 MB, at least 16 bytes a document; the texts of keyword fields; and 8 bytes for each
+    further value of a document. Cost: a pass over the documents for each 256 MB.
+    """
+    names, entries = list(types), dict[str, ColumnEntry]()
+    step = max(PASS_BYTES // max(BYTES_PER_DOCUMENT * documents, 1), 1)
+    with ExitStack() as stack:
+        files = ColumnFiles(generation, stack)
+        for start in range(0, len(names), step):
+            columns = {
+                name: GrowingColumn(types[name].kind, types[name].coerce, types[name].max_texts)
+                for name in names[start : start + step]
+            }
+            for batch in metadata():
+                fields_of = list(map(plain, batch))
+                for name, column in columns.items():
+                    column.extend([fields.get(name) for fields in fields_of])
+            for name, column in columns.items():
+                missing = int(np.count_nonzero(column.counts() == 0))
+                arrays, mismatches = column.present(name).arrays, len(column.mismatches)
+                entries[name] = files.write(types[name].kind, arrays, missing, mismatches)
+    return entries

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from klsa_search.collection import Document
 from klsa_search.errors import CollectionError, QueryError
-from klsa_search.storage.columns import growing_columns
 from klsa_search.storage.columns import values as limits
+from klsa_search.storage.columns import writer
 from klsa_search.storage.columns.column import Column
 from klsa_search.storage.columns.columns import open_fields, ranges_of
 from klsa_search.storage.columns.declared import DeclaredFields
@@ -299,8 +299,8 @@ def test_texts_are_what_all_but_one_in_a_hundred_are(others, fitting, batch, cha
 def test_columns_are_the_same_in_several_passes(monkeypatch):
     metadata = [{f"x{at % 5}": at, "all": ["b", str(at % 3)]} for at in range(40)]
     entry, fields = written(metadata)
-    memory = 2 * growing_columns.BYTES_PER_DOCUMENT * len(metadata)
-    monkeypatch.setattr(growing_columns, "PASS_BYTES", memory)
+    memory = 2 * writer.BYTES_PER_DOCUMENT * len(metadata)
+    monkeypatch.setattr(writer, "PASS_BYTES", memory)
     in_passes, fields_in_passes = written(metadata)
     assert in_passes == entry
     for name in fields:
