@@ -236,7 +236,7 @@ class QueryParser:
         unknown = dict.fromkeys(word.text for word in before if word.number == UNKNOWN)
         is_alone = not builder.contained and len(builder.checked) < MAX_CORRECTIONS
         is_split = any(" " in one.written or may_be_split(one) for one in joined)
-        is_doubtful = is_split or any(map(self.words.doubtful.is_doubtful, before))
+        is_doubtful = is_split or any(map(self.words.is_doubtful, before))
         flags = flags_of(pieces) | DOUBTFUL * is_doubtful
         variants = [*joined, *(Variant(word.text, (), parts) for word, parts in divided.items())]
         shown = dict[str, str]()

@@ -8,9 +8,19 @@ from typing import Final
 
 from klsa_search.analysis.languages import stop_list
 from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
-from klsa_search.search.query.corrections import Correction, Corrector, WordContext
-from klsa_search.search.query.doubtful_words import DoubtfulWords
-from klsa_search.search.query.interpretation import ParsingRules, QueryBuilder, Variant, Word, Words
+from klsa_search.search.query.corrections import (
+    SURE_LETTERS,
+    Correction,
+    Corrector,
+    WordContext,
+)
+from klsa_search.search.query.interpretation import (
+    ParsingRules,
+    QueryBuilder,
+    Variant,
+    Word,
+    Words,
+)
 from klsa_search.search.query.joining import covered_words
 from klsa_search.search.query.pieces import PieceCache
 
@@ -29,6 +39,12 @@ LESS_LIKELY: Final = 3.0
 UNSEEN: Final = 0.1
 """Frequency of a word that is in no document."""
 
+MAX_RARE_DOCUMENTS: Final = 3
+"""Documents that contain a word of which another writing is searched as well, at most."""
+
+MIN_FREQUENCY_RATIO: Final = 100
+"""Factor by which that writing is more frequent, at least."""
+
 
 class WordReader:
     """Corrects words of queries to one snapshot, and finds their other writings; thread-safe."""
@@ -37,7 +53,6 @@ class WordReader:
         self._pieces, self._snapshot, self._analyzer = pieces, pieces.snapshot, pieces.analyzer
         self._divider, self._joiner = pieces.divider, pieces.joiner
         self._term_dictionary, self.corrector = pieces.term_dictionary, Corrector(pieces)
-        self.doubtful = DoubtfulWords(pieces, self.corrector)
 
     def vary(
         self,
@@ -132,14 +147,32 @@ class WordReader:
             frequencies[language] = kernel.documents if is_listed else frequency
         return numbers, frequencies
 
+    def is_doubtful(self, word: Word) -> bool:
+        """Return whether a word is so rare beside a similar one that it may be misspelt."""
+        frequencies = self._snapshot.query_kernel.frequencies
+        if word.number < 0 or not self.corrector.is_large or not word.text.isalpha():
+            return False
+        frequency = int(frequencies[word.number])
+        folded = self._analyzer.folded(word.text)
+        if frequency > MAX_RARE_DOCUMENTS or len(folded) < SURE_LETTERS:
+            return False
+        if any(map(str.isupper, word.text[1:])):
+            return False
+        terms, distances = self.corrector.similar.near(folded, 1)
+        near = terms[distances <= 1]
+        return bool((frequencies[near] >= MIN_FREQUENCY_RATIO * frequency).any())
+
     def _more_common(self, words: Sequence[Word], builder: QueryBuilder) -> list[Variant]:
         """Return what rare words that are similar to frequent ones are probably meant to be."""
         rules, variants = builder.rules, list[Variant]()
         if rules.context is None or rules.spelling != "auto":
             return []
-        for word in dict.fromkeys(words):
+        for word in filter(self.is_doubtful, dict.fromkeys(words)):
             context = tuple(term for term in rules.context if term != word.number)
-            meant = self.doubtful.more_common(word, rules.evidence, context)
+            folded = self._analyzer.folded(word.text)
+            frequency = int(self._snapshot.query_kernel.frequencies[word.number])
+            least = MIN_FREQUENCY_RATIO * frequency
+            meant = self.corrector.frequent(folded, least, rules.evidence, context)
             if meant is not None:
                 (term,) = meant.terms
                 variants.append(Variant(word.text, (word.number,), (Word(meant.words, term),)))

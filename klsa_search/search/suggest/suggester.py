@@ -140,7 +140,10 @@ class Suggester:
         self._snapshot, self._analyzer, self._documents = snapshot, analyzer, documents
         self._query_parser, self._texts = query_parser, texts
         self._term_dictionary = query_parser.pieces.term_dictionary
-        self._corrector, self._doubtful = query_parser.words.corrector, query_parser.words.doubtful
+        self._corrector, self._is_doubtful = (
+            query_parser.words.corrector,
+            query_parser.words.is_doubtful,
+        )
         self._filter: Mask | None = None
 
     def within(self, filter_: Mask) -> Suggester:
@@ -191,7 +194,7 @@ class Suggester:
         for term in self._beside(before, terms, evidence):
             word = self._form_of(term, evidence, last)
             candidate = Candidate("word", word, before + word)
-            if word and self._doubtful.is_doubtful(Word(word, term)):
+            if word and self._is_doubtful(Word(word, term)):
                 doubtful.append(candidate)
             elif word:
                 begun = True
@@ -243,7 +246,7 @@ class Suggester:
         near = self._corrector.begun(folded)[:MAX_CORRECTIONS]
         for term in self._beside(before, near, evidence):
             word = self._form_of(term, evidence)
-            is_doubtful = self._doubtful.is_doubtful(Word(word, term))
+            is_doubtful = self._is_doubtful(Word(word, term))
             if word and term not in correction_terms and not is_doubtful:
                 yield Candidate("correction", word, before + word)
 

@@ -93,7 +93,7 @@ def test_one_letter_is_completed_while_it_is_typed(shop):
 
 
 def test_a_rare_word_stays_and_a_far_more_frequent_one_is_searched_as_well(shop, monkeypatch):
-    monkeypatch.setattr("klsa_search.search.query.doubtful_words.MIN_FREQUENCY_RATIO", 10)
+    monkeypatch.setattr("klsa_search.search.query.word_reader.MIN_FREQUENCY_RATIO", 10)
     found = shop.search("headphnoes", 30, match="all")
     assert found[0].id == "typo"
     assert found.total == 21
