@@ -31,7 +31,7 @@ def scratch(tmp_path_factory):
     return tmp_path_factory.mktemp("dialects")
 
 
-@one_in(2)
+@one_in(4)
 @given(
     rows=ROWS,
     delimiter=st.sampled_from(",;\t|"),

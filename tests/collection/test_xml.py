@@ -91,9 +91,9 @@ def test_the_declared_encoding_is_used(tmp_path, encoding):
 
 def test_a_large_file_is_read_to_its_end(tmp_path):
     path = tmp_path / "x.xml"
-    rows = (f"<row><id>{number}</id><text>{'word ' * 40}</text></row>" for number in range(20_000))
+    rows = (f"<row><id>{number}</id><text>{'word ' * 40}</text></row>" for number in range(4_000))
     path.write_text(f"<?xml version='1.0'?><rows>{''.join(rows)}</rows>")
-    assert sum(1 for _ in open_collection(path).documents()) == 20_000
+    assert sum(1 for _ in open_collection(path).documents()) == 4_000
 
 
 @pytest.mark.slow

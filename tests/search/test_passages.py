@@ -48,7 +48,7 @@ NEEDLE = Document(
 )
 
 
-@pytest.fixture(scope="module", params=[1, 2, 4])
+@pytest.fixture(scope="module", params=[1, 3])
 def built(request, tmp_path_factory):
     return built_in(tmp_path_factory.mktemp("passages"), request.param)
 

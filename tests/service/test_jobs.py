@@ -86,6 +86,7 @@ def test_an_index_that_drifted_too_far_is_refitted(refits_of, catalog_of, home):
     assert not refits.run_due()
 
 
+@pytest.mark.slow
 def test_an_index_with_many_later_documents_is_compacted(refits_of, home, monkeypatch):
     """Its drift stays, and no refit is reported."""
     monkeypatch.setattr("klsa_search.service.jobs.LEAST_COMPACTED", 2)

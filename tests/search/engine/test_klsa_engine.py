@@ -279,7 +279,7 @@ def test_threads_answer_as_one_does(many):
     ]
     calls = [
         (rng.integers(-1, 60, 4).tolist(), int(rng.choice([1, 10, 500])), params_list[number % 6])
-        for number in range(60)
+        for number in range(30)
     ]
     expected = [top_of(many.klsa_engine, *call) for call in calls]
     with ThreadPoolExecutor(4) as pool:

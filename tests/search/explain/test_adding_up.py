@@ -160,8 +160,9 @@ def test_explanations_add_up(
 
 
 @pytest.mark.parametrize("ranker", sorted(RANKERS))
-def test_scores_of_every_ranker_add_up(indexes: dict[str, Index], ranker: str) -> None:
-    hits = indexes["published"].search("t01 t02", explain=True, ranker=ranker).hits
+def test_scores_of_every_ranker_add_up(index_of: Any, ranker: str) -> None:
+    index = index_of(records(60), preset="paper", language="none")
+    hits = index.search("t01 t02", explain=True, ranker=ranker).hits
     assert hits
     for hit in hits:
         assert hit.explanation is not None
