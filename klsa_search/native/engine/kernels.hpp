@@ -62,12 +62,22 @@ inline i64 group_maxima(const i32* acc, i64 span, i64 per_group, i32* maxima) {
     return groups;
 }
 
-// Copy the postings of documents whose bit is set; returns how many. The first document of the block
-// has bit `lead`.
+// Copy the postings of documents whose bit is set; returns how many, and writes up to a vector more.
+// The first document of the block has bit `lead`.
 inline i64 scan_best(const u32* entries, i64 n, const u32* is_best, u32 lead, u32* hits) {
-    i64 count = 0;
+    i64 count = 0, i = 0;
+#if KLSA_ISA >= 4
+    const __m512i first = _mm512_set1_epi32(int(lead)), low5 = _mm512_set1_epi32(31), one = _mm512_set1_epi32(1);
+    for (; i + 16 <= n; i += 16) {
+        __m512i e = _mm512_loadu_si512(entries + i), place = _mm512_add_epi32(_mm512_srli_epi32(e, 16), first);
+        __m512i words = _mm512_i32gather_epi32(_mm512_srli_epi32(place, 5), is_best, 4);
+        __mmask16 m = _mm512_test_epi32_mask(_mm512_srlv_epi32(words, _mm512_and_si512(place, low5)), one);
+        _mm512_storeu_si512(hits + count, _mm512_maskz_compress_epi32(m, e));
+        count += __builtin_popcount(m);
+    }
+#endif
 #pragma GCC unroll 8
-    for (i64 i = 0; i < n; i++) {
+    for (; i < n; i++) {
         u32 e = entries[i], place = (e >> 16) + lead;
         hits[count] = e;
         count += is_best[place >> 5] >> (place & 31) & 1;
