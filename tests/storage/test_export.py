@@ -167,6 +167,6 @@ def test_two_that_export_to_one_file_do_not_meet(index, tmp_path, monkeypatch):
 
 def test_an_export_is_durable_with_its_name(index, tmp_path, monkeypatch):
     synced = []
-    monkeypatch.setattr("klsa_search.storage.repair.sync", synced.append)
+    monkeypatch.setattr("klsa_search.storage.export.sync", synced.append)
     export([current_generation(index)], tmp_path / "out.jsonl")
     assert synced == [tmp_path]

@@ -95,7 +95,7 @@ def test_forms_met_before_change_no_query(parser, text, alone, spelling, operato
         assert [n for n in by_forms.terms if n >= 0] == [n for n in parsed.terms if n >= 0]
         said = parser.interpretation(text, by_forms, settings)
         assert said == parser.interpretation(text, parsed, settings)
-        if by_forms.reading is None:  # as it is read for other settings
+        if by_forms.builder is None:  # as it is read for other settings
             parsed = parser.parse(text, settings.model_copy(update={"match": "all"}))
             assert said == parser.interpretation(text, parsed, settings)
 

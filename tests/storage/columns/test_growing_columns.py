@@ -101,16 +101,16 @@ def test_a_refit_of_what_lives_has_the_same_fields(collections, dead, batch):
                 assert field.type_mismatches == refitted[name].type_mismatches
         else:
             assert field.missing == len(left)
-    assert not fields.keys() & fields.others.keys()
+    assert not fields.keys() & fields.unfilterable.keys()
     for name in {name for document in left for name in document} - fields.keys():
-        assert fields.others[name]
+        assert fields.unfilterable[name]
 
 
 @given(COLLECTIONS, st.integers(1, 6))
 def test_the_division_of_documents_changes_nothing(collections, batch):
     one, _living, _ = grown(*collections, batch=100)
     other, _, _ = grown(*collections, batch=batch)
-    assert (one.keys(), dict(one.others)) == (other.keys(), dict(other.others))
+    assert (one.keys(), dict(one.unfilterable)) == (other.keys(), dict(other.unfilterable))
     for name in one:
         same_values = np.array_equal(
             one[name].values, other[name].values, equal_nan=one[name].type == "number"
@@ -127,7 +127,7 @@ def test_a_value_that_does_not_fit_counts_as_missing():
     assert fields["x"].between(1, 3).tolist() == [True, True, False, True]
     assert (fields["x"].missing, fields["x"].type_mismatches) == (1, 2)
     assert (fields["on"].missing, fields["on"].type_mismatches) == (3, 1)
-    assert not fields.others
+    assert not fields.unfilterable
     with pytest.raises(KeyError):
         fields["never met"]
     fields, _, _ = grown(built, later, dead=[2])
@@ -144,7 +144,7 @@ def test_the_first_value_of_a_later_field_decides_its_type():
         "c": ("keyword", 0),
         "d": ("date", 1),
     }
-    assert fields.others == {"e": "no value"}
+    assert fields.unfilterable == {"e": "no value"}
     fields, _, _ = grown([], [first, second], dead=[0])
     assert fields["d"].type == "date"
 
@@ -152,7 +152,7 @@ def test_the_first_value_of_a_later_field_decides_its_type():
 def test_writes_make_no_column_that_the_build_did_not():
     fields, _, _ = grown([{"x": 1}, {"x": "a"}], [{"x": "b"}], dead=[0])
     assert "x" not in fields
-    assert fields.others["x"] == "numbers and texts"
+    assert fields.unfilterable["x"] == "numbers and texts"
 
 
 def test_true_and_false_go_on_as_such():
