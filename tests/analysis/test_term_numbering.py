@@ -53,7 +53,7 @@ def test_words_that_were_forgotten_keep_their_numbers(monkeypatch):
 
 def test_workers_give_what_the_analyser_gives():
     analyzer = Analyzer()
-    dictionaries: dict[int, list[str]] = {}
+    dictionaries = {}
     with AnalysisWorkers(analyzer, 2) as workers:
         for found in [
             workers.submit(AnalysedTexts([text, f"text{n}"])) for n, text in enumerate(TEXTS * 5)
@@ -81,7 +81,7 @@ def test_batches_keep_their_order_though_a_process_is_held_up():
         for _ in zip(range(3), as_completed(futures, PATIENCE), strict=False):
             pass  # all but the one that is held up
         os.kill(first, signal.SIGCONT)
-        dictionaries: dict[int, list[str]] = {}
+        dictionaries = {}
         for text, future in zip(batches, futures, strict=True):
             found = future.result()
             dictionary = dictionaries.setdefault(found.numbering, [])
@@ -125,7 +125,7 @@ def test_workers_end_with_their_parent():
     assert (parent.returncode, parent.stderr) == (-signal.SIGKILL, b"")
 
 
-def _alive(process: int) -> bool:
+def _alive(process):
     try:
         os.kill(process, 0)
     except ProcessLookupError:

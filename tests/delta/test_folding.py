@@ -56,14 +56,14 @@ def continued(epoch, segments):
     return folding
 
 
-def same(one: DeltaSegment, other: DeltaSegment) -> None:
+def same(one, other):
     for field in fields(DeltaSegment):
         first, second = (np.asarray(getattr(each, field.name)) for each in (one, other))
         assert first.dtype == second.dtype, field.name
         assert np.array_equal(first, second), field.name
 
 
-def reference(epoch, segment) -> DocumentKernel:
+def reference(epoch, segment):
     """K over features and facts as they are kept, of the base's documents and of the new ones."""
     new = unpack_rows(
         segment.feature_starts, segment.features, facts(segment)[:, 0], len(epoch.expansion.mean)
@@ -78,7 +78,7 @@ def reference(epoch, segment) -> DocumentKernel:
     return kernel
 
 
-def near(values, exact, step) -> bool:
+def near(values, exact, step):
     """Rounded to steps, and at least to one."""
     return bool((np.abs(values - np.maximum(exact, step)) < 0.501 * step + 1e-5).all())
 

@@ -42,12 +42,12 @@ KERNELS = {
 }
 
 
-def counts() -> tuple[sparse.csr_array, sparse.csr_array]:
+def counts():
     """(40, 30) and (12, 30) float64 counts of random documents: to learn from, and new ones."""
     made = counts_of(*random_documents(52, 30)).matrix.astype(np.float64)
     return made[:40], made[40:]
 
 
-def two_topics() -> tuple[sparse.csr_array, np.ndarray]:
+def two_topics():
     """Documents of four topics as counts; True for those of the first."""
     return counts_of(*topic_documents()).matrix.astype(np.float64), np.arange(48) < 12

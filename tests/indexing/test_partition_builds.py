@@ -1,13 +1,10 @@
 """Builds of partitions: in any process, again after a process died, with any number of workers."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from klsa_search import Index, build
+from klsa_search import build
 from klsa_search.core import child_processes
 from klsa_search.errors import CollectionError, KlsaError, SettingsError, StoreError
 from klsa_search.indexing import partition_tasks, refit
@@ -19,21 +16,19 @@ class _DiedError(Exception):
     """A process died."""
 
 
-def content(index: Index) -> list[Any]:
+def content(index):
     """Return what searches find, and the checksums of all files but the manifests."""
     found = [[(hit.id, hit.score) for hit in index.search(query).hits] for query in QUERIES]
     return [found, {name: entry.sha256 for name, entry in index.manifest.files.items()}]
 
 
-def test_a_step_is_repeated_if_its_process_dies(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_step_is_repeated_if_its_process_dies(tmp_path, monkeypatch):
     """Before and after files have been moved to the new generation, and while they are written."""
     write_rows, write_features = partition_tasks.write_rows, partition_tasks.write_features
-    died: list[str] = []
+    died = []
 
-    def dying(name: str, write: Callable[..., None]) -> Callable[..., None]:
-        def write_once(*arguments: Any) -> None:
+    def dying(name, write):
+        def write_once(*arguments):
             if died.count(name) < 2:
                 died.append(name)
                 raise _DiedError(name)
@@ -41,7 +36,7 @@ def test_a_step_is_repeated_if_its_process_dies(
 
         return write_once
 
-    def workers(step: Callable[[Any], None], tasks: Sequence[Any]) -> Iterator[int]:
+    def workers(step, tasks):
         for number, task in enumerate(tasks):
             while True:
                 try:
@@ -64,7 +59,7 @@ def test_a_step_is_repeated_if_its_process_dies(
 
 
 @pytest.mark.slow
-def test_partitions_may_have_no_documents(tmp_path: Path) -> None:
+def test_partitions_may_have_no_documents(tmp_path):
     made = [{"id": name, "text": f"turbine {name}"} for name in ("valve", "piston")]
     with build(made, name="few", home=tmp_path, partitions=5, workers=1) as index:
         assert len(index.partitions) > 1
@@ -82,7 +77,7 @@ def test_partitions_may_have_no_documents(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow  # two processes start
-def test_the_number_of_workers_changes_nothing(tmp_path: Path) -> None:
+def test_the_number_of_workers_changes_nothing(tmp_path):
     found = []
     for number in (1, 2):
         name = f"by{number}"
@@ -93,7 +88,7 @@ def test_the_number_of_workers_changes_nothing(tmp_path: Path) -> None:
     assert found[0] == found[1]
 
 
-def failing_build(home: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> None:
+def failing_build(home, monkeypatch, body):
     """Build with two processes that run some code instead of a step."""
     (home / "failing.py").write_text(
         "from klsa_search.indexing import partition_tasks as tasks\n"
@@ -107,9 +102,7 @@ def failing_build(home: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> Non
 
 
 @pytest.mark.slow
-def test_a_partition_that_fails_ends_the_others_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_partition_that_fails_ends_the_others_at_once(tmp_path, monkeypatch):
     body = (
         "    open(f'{task.home.parent}/begun-{task.number}', 'w').close()\n"
         "    import time; time.sleep(600 if task.number else 0)\n"
@@ -133,9 +126,7 @@ def test_a_partition_that_fails_ends_the_others_at_once(
         ("    import os; os._exit(3)\n", KlsaError, r"exit code 3\); see its messages"),
     ],
 )
-def test_errors_of_workers_are_raised(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, error: type[Exception], message: str
-) -> None:
+def test_errors_of_workers_are_raised(tmp_path, monkeypatch, body, error, message):
     with pytest.raises(error, match=message):
         failing_build(tmp_path, monkeypatch, body)
 
@@ -148,9 +139,7 @@ def test_errors_of_workers_are_raised(
         ({"fields": ("notes",)}, "fields", "no document has a field `notes`"),
     ],
 )
-def test_fields_that_no_document_has_are_refused(
-    tmp_path: Path, settings: dict[str, Any], field: str, message: str
-) -> None:
+def test_fields_that_no_document_has_are_refused(tmp_path, settings, field, message):
     """As in a build of one partition."""
     for partitions in (1, 2):
         with pytest.raises(SettingsError, match=message) as refused:
@@ -166,7 +155,7 @@ def test_fields_that_no_document_has_are_refused(
 
 
 @pytest.mark.parametrize("partitions", [None, 1, 2])
-def test_less_than_one_worker_is_refused(tmp_path: Path, partitions: int | None) -> None:
+def test_less_than_one_worker_is_refused(tmp_path, partitions):
     rows = [{"id": "1", "text": "a pump"}]
     for workers in (0, -1):
         with pytest.raises(SettingsError, match=f"workers = {workers} is not at least 1") as no:
@@ -174,7 +163,7 @@ def test_less_than_one_worker_is_refused(tmp_path: Path, partitions: int | None)
         assert no.value.field == "workers"
 
 
-def test_texts_in_other_fields_are_refused(tmp_path: Path) -> None:
+def test_texts_in_other_fields_are_refused(tmp_path):
     """And documents without any text are built, whatever the number of partitions."""
     for partitions in (1, 2):
         with pytest.raises(CollectionError, match="texts are in 'note'"):

@@ -1,14 +1,11 @@
 """Verify, repair, back up and restore an index in partitions."""
 
 import shutil
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from klsa_search import Index, build, open_index
+from klsa_search import build, open_index
 from klsa_search.errors import IndexDamaged, IndexExists, StoreError
 from klsa_search.indexing import refit, repair, split, verify_deep
 from klsa_search.storage import maintenance
@@ -27,7 +24,7 @@ from klsa_search.storage.write_log_writer import LogWriter
 COUNT = 60
 
 
-def documents() -> list[dict[str, Any]]:
+def documents():
     return [
         {"id": f"d{number}", "text": f"word{number % 7} word{number % 11}"}
         for number in range(COUNT)
@@ -35,7 +32,7 @@ def documents() -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def written(tmp_path_factory):
     home = tmp_path_factory.mktemp("written")
     with build(documents(), name="parts", home=home, partitions=2, workers=1) as index:
         index.add([{"id": "new", "text": "word1 zebra"}, {"id": "d3", "text": "word2 quagga"}])
@@ -47,17 +44,17 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def index(written: Path, tmp_path: Path) -> Iterator[Index]:
+def index(written, tmp_path):
     with open_index(shutil.copytree(written, tmp_path / "home") / "parts") as index:
         yield index
 
 
 @pytest.fixture
-def path(index: Index) -> Path:
+def path(index):
     return index.path.parent
 
 
-def content(index: Index) -> dict[str, Any]:
+def content(index):
     return {
         "documents": {each.id: each.text for each in index.live_documents()},
         "scores": [
@@ -70,13 +67,13 @@ def content(index: Index) -> dict[str, Any]:
     }
 
 
-def content_at(path: Path) -> dict[str, Any]:
+def content_at(path):
     with open_index(path) as index:
         assert len(index.partitions) > 1
         return content(index)
 
 
-def test_partitions_of_unequal_lengths_are_verified(tmp_path: Path) -> None:
+def test_partitions_of_unequal_lengths_are_verified(tmp_path):
     """Their postings are saturated by the mean length of all documents."""
     ids = [f"d{number}" for number in range(20)]
     made = [{"id": id_, "text": "word " * (1 + 9 * partition_of(id_, 2))} for id_ in ids]
@@ -84,7 +81,7 @@ def test_partitions_of_unequal_lengths_are_verified(tmp_path: Path) -> None:
     assert verify_deep(tmp_path / "unequal").counts.documents == 20
 
 
-def test_all_partitions_are_verified(path: Path) -> None:
+def test_all_partitions_are_verified(path):
     manifest = verify_deep(path)
     assert manifest.counts.documents == COUNT
     assert {name.split("/")[0] for name in manifest.files} == {
@@ -99,7 +96,7 @@ def test_all_partitions_are_verified(path: Path) -> None:
         verify(path)
 
 
-def test_a_document_of_another_partition_is_damage(path: Path) -> None:
+def test_a_document_of_another_partition_is_damage(path):
     with LogWriter(current_generation(path / "000001-0")) as log:
         log.append(deletes=["none"])
     verify_deep(path)
@@ -110,7 +107,7 @@ def test_a_document_of_another_partition_is_damage(path: Path) -> None:
         verify_deep(path)
 
 
-def test_a_damaged_partition_is_built_again_with_the_others(index: Index, path: Path) -> None:
+def test_a_damaged_partition_is_built_again_with_the_others(index, path):
     """In the order of the source, by which documents with equal scores are ordered."""
     before, ids = content(index), index.ids()
     built = [f"d{number}" for number in range(COUNT) if number not in (3, 7)]
@@ -127,7 +124,7 @@ def test_a_damaged_partition_is_built_again_with_the_others(index: Index, path: 
     done.index.close()
 
 
-def test_damaged_terms_of_all_partitions_are_named_and_repaired(index: Index, path: Path) -> None:
+def test_damaged_terms_of_all_partitions_are_named_and_repaired(index, path):
     before = content(index)
     (file,) = current_generation(path / "000001-terms").glob("terms.*")
     written = file.read_bytes()
@@ -141,7 +138,7 @@ def test_damaged_terms_of_all_partitions_are_named_and_repaired(index: Index, pa
     verify_deep(path)
 
 
-def test_lost_terms_of_all_partitions_are_made_again(index: Index, path: Path) -> None:
+def test_lost_terms_of_all_partitions_are_made_again(index, path):
     before = content(index)
     shutil.rmtree(path / "000001-terms")
     for check in (open_index, verify):
@@ -151,7 +148,7 @@ def test_lost_terms_of_all_partitions_are_made_again(index: Index, path: Path) -
         assert content(done) == before
 
 
-def test_terms_that_are_not_those_of_the_partitions_are_damage(path: Path) -> None:
+def test_terms_that_are_not_those_of_the_partitions_are_damage(path):
     before = current_generation(path / "000001-terms")
     with new_generation(path / "000001-terms") as fresh:
         for file in before.glob("*.*"):
@@ -167,20 +164,18 @@ def test_terms_that_are_not_those_of_the_partitions_are_damage(path: Path) -> No
         verify_deep(path)
 
 
-def test_a_changed_manifest_of_a_partition_needs_a_backup(index: Index, path: Path) -> None:
+def test_a_changed_manifest_of_a_partition_needs_a_backup(index, path):
     file = current_generation(path / "000001-1") / "manifest.json"
     file.write_bytes(file.read_bytes().replace(b"documents", b"docoments", 1))
     with pytest.raises(IndexDamaged, match=f"klsa-index dump parts FILE --home {path.parent}`"):
         repair(path)
 
 
-def test_a_copy_has_all_partitions_at_one_moment(
-    index: Index, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    written: list[str] = []
+def test_a_copy_has_all_partitions_at_one_moment(index, path, tmp_path, monkeypatch):
+    written = []
     copy_to = maintenance.WriteLog.copy_to
 
-    def writing(log: Any, target: Path) -> None:
+    def writing(log, target):
         copy_to(log, target)
         if not written:  # after the log of the first partition
             written.extend(f"w{number}" for number in range(8))
@@ -195,7 +190,7 @@ def test_a_copy_has_all_partitions_at_one_moment(
         copy_index(path, tmp_path / "copy")
 
 
-def test_a_repository_has_an_index_in_partitions(index: Index, path: Path, tmp_path: Path) -> None:
+def test_a_repository_has_an_index_in_partitions(index, path, tmp_path):
     home, target = path.parent, Repository(str(tmp_path / "repository"))
     set_alias(home, "alias", "parts")
     assert not back_up(target, home).faults
@@ -214,13 +209,11 @@ def test_a_repository_has_an_index_in_partitions(index: Index, path: Path, tmp_p
 
 
 @pytest.mark.slow
-def test_a_follower_follows_writes_refits_and_splits(
-    index: Index, path: Path, tmp_path: Path
-) -> None:
+def test_a_follower_follows_writes_refits_and_splits(index, path, tmp_path):
     home, target = path.parent, Repository(str(tmp_path / "repository"))
     follower = tmp_path / "follower"
 
-    def follows() -> None:
+    def follows():
         back_up(target, home)
         follow(target, follower)
 

@@ -1,13 +1,10 @@
 """Refit, split and rollback of an index in partitions, while it is searched and written."""
 
 import shutil
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from klsa_search import Index, build, open_index
+from klsa_search import build, open_index
 from klsa_search.errors import SettingsError, StoreError
 from klsa_search.indexing import partitions as module
 from klsa_search.indexing import rebuild, refit, split
@@ -18,18 +15,18 @@ COUNT = 80
 QUERIES = ("word1 word2", "word5 zebra", "quagga", "word12")
 
 
-def write(index: Index) -> None:
+def write(index):
     index.add([{"id": "new", "text": "word1 zebra"}, {"id": "d3", "text": "word2 quagga"}])
     index.delete(["d7", "d8"])
 
 
-def scores(index: Index, query: str) -> list[tuple[str, float]]:
+def scores(index, query):
     hits = index.search(query, 300, ranker="bm25", spelling="off").hits
     return sorted(((hit.id, hit.score) for hit in hits), key=lambda hit: (-hit[1], hit[0]))
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def written(tmp_path_factory):
     """The same documents in two partitions and in one."""
     home = tmp_path_factory.mktemp("written")
     for name, partitions in (("parts", 2), ("one", 1)):
@@ -41,16 +38,16 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def path(written: Path, tmp_path: Path) -> Path:
+def path(written, tmp_path):
     return shutil.copytree(written / "parts", tmp_path / "parts")
 
 
 @pytest.fixture
-def expected(written: Path, tmp_path: Path) -> Iterator[Callable[[Index], None]]:
+def expected(written, tmp_path):
     """Compare an index with one partition of the same documents."""
     with open_index(shutil.copytree(written / "one", tmp_path / "one")) as one:
 
-        def compare(index: Index, *others: dict[str, Any]) -> None:
+        def compare(index, *others):
             one.add(others)
             assert sorted(index.ids()) == sorted(one.ids())
             for query in QUERIES:
@@ -59,9 +56,7 @@ def expected(written: Path, tmp_path: Path) -> Iterator[Callable[[Index], None]]
         yield compare
 
 
-def test_a_refit_has_the_documents_and_keeps_the_build_before(
-    path: Path, expected: Callable[..., None]
-) -> None:
+def test_a_refit_has_the_documents_and_keeps_the_build_before(path, expected):
     with open_index(path) as before:
         before.update_settings(alpha=0.5)
         with refit(path) as index:
@@ -90,13 +85,11 @@ def test_a_refit_has_the_documents_and_keeps_the_build_before(
         rollback(path, "000001")
 
 
-def test_writes_during_a_refit_are_replayed(
-    path: Path, expected: Callable[..., None], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_writes_during_a_refit_are_replayed(path, expected, monkeypatch):
     later = [{"id": f"later{number}", "text": f"word{number} quagga"} for number in range(9)]
     write = module.write_partitions
 
-    def writing(*given: Any) -> None:
+    def writing(*given):
         write(*given)
         with open_index(path) as other:
             other.add(later)
@@ -111,9 +104,7 @@ def test_writes_during_a_refit_are_replayed(
         expected(index, *later)
 
 
-def test_an_index_is_divided_and_joined_under_its_name(
-    path: Path, expected: Callable[..., None]
-) -> None:
+def test_an_index_is_divided_and_joined_under_its_name(path, expected):
     with split(path, 3, workers=1) as three:
         assert [len(three.partitions), three.generation] == [3, "000002"]  # type: ignore[attr-defined]
         expected(three)
@@ -143,9 +134,7 @@ def test_an_index_is_divided_and_joined_under_its_name(
 
 @pytest.mark.parametrize("partitions", [2, 4])
 @pytest.mark.parametrize("name", ["one", "parts"])
-def test_a_divided_index_is_a_build_of_its_documents(
-    written: Path, tmp_path: Path, name: str, partitions: int
-) -> None:
+def test_a_divided_index_is_a_build_of_its_documents(written, tmp_path, name, partitions):
     path = shutil.copytree(written / name, tmp_path / name)
     with open_index(path) as index:
         documents = list(index.live_documents())
@@ -159,13 +148,13 @@ def test_a_divided_index_is_a_build_of_its_documents(
             assert divided.search(query, 300).hits == built.search(query, 300).hits
 
 
-def files(index: Index) -> dict[str, str]:
+def files(index):
     """Return the checksums of files by partition and name."""
     entries = index.manifest.files.items()
     return {name.removeprefix(index.generation): entry.sha256 for name, entry in entries}
 
 
-def test_a_refit_of_one_partition_removes_the_partitions_before_it(path: Path) -> None:
+def test_a_refit_of_one_partition_removes_the_partitions_before_it(path):
     split(path, 1).close()
     partitions = [f"000001{part}" for part in ("", "-0", "-1", "-terms")]
     assert sorted(entry.name for entry in path.glob("0*")) == [*partitions, "000002"]
@@ -173,7 +162,7 @@ def test_a_refit_of_one_partition_removes_the_partitions_before_it(path: Path) -
     assert sorted(entry.name for entry in path.glob("0*")) == ["000002", "000003"]
 
 
-def test_a_rebuild_changes_settings_of_all_partitions(path: Path) -> None:
+def test_a_rebuild_changes_settings_of_all_partitions(path):
     with open_index(path) as index, rebuild(index, k1=2.0) as other:
         assert len(other.partitions) > 1
         assert other.settings.k1 == 2.0
@@ -181,10 +170,8 @@ def test_a_rebuild_changes_settings_of_all_partitions(path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_failed_build_leaves_the_index_as_it_was(
-    path: Path, expected: Callable[..., None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def failing(*_: Any, **__: Any) -> None:
+def test_a_failed_build_leaves_the_index_as_it_was(path, expected, monkeypatch):
+    def failing(*_, **__):
         raise StoreError("the disk is full")
 
     before = sorted(entry.name for entry in path.iterdir())
@@ -196,7 +183,7 @@ def test_a_failed_build_leaves_the_index_as_it_was(
         expected(index)
 
 
-def test_a_write_is_undone_in_all_partitions(path: Path) -> None:
+def test_a_write_is_undone_in_all_partitions(path):
     with open_index(path) as index:
         before = sorted(index.ids())
         index.add({"id": f"new{number}", "text": "okapi"} for number in range(9))
@@ -215,7 +202,7 @@ def test_a_write_is_undone_in_all_partitions(path: Path) -> None:
             undo_writes(path, 99)
 
 
-def test_a_build_does_not_drop_writes_to_partitions(path: Path) -> None:
+def test_a_build_does_not_drop_writes_to_partitions(path):
     home = path.parent
     with pytest.raises(StoreError, match="has writes after its build, 2 documents added"):
         build(cyclic_records(), name="parts", home=home, partitions=2, workers=1)

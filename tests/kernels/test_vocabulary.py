@@ -11,7 +11,7 @@ CHARACTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\n")
 TERMS = st.sets(st.text(CHARACTERS, min_size=1))
 
 
-def stored(terms: list[str]) -> SortedTexts:
+def stored(terms):
     """Return sorted terms as arrays."""
     lines = [f"{term}\n".encode() for term in terms]
     starts = np.cumsum([0, *map(len, lines)])
@@ -19,7 +19,7 @@ def stored(terms: list[str]) -> SortedTexts:
 
 
 @given(terms=TERMS, others=TERMS)
-def test_stored_terms_are_found(terms: set[str], others: set[str]) -> None:
+def test_stored_terms_are_found(terms, others):
     names = sorted(terms)
     found = stored(names)
     assert len(found) == len(names)
@@ -30,9 +30,7 @@ def test_stored_terms_are_found(terms: set[str], others: set[str]) -> None:
 
 
 @given(terms=TERMS, words=TERMS, data=st.data())
-def test_a_vocabulary_of_arrays_is_that_of_strings(
-    terms: set[str], words: set[str], data: st.DataObject
-) -> None:
+def test_a_vocabulary_of_arrays_is_that_of_strings(terms, words, data):
     is_first = data.draw(st.lists(st.booleans(), min_size=len(terms), max_size=len(terms)))
     first, names = (
         [term for term, value in zip(sorted(terms), is_first, strict=True) if value is kind]

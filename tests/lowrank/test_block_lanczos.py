@@ -11,18 +11,18 @@ from klsa_search.lowrank.eigensolver import decompose
 from tests.support.worlds import bm25_features, counts_of, random_documents
 
 
-def in_single(kernel: DocumentKernel) -> DocumentKernel:
+def in_single(kernel):
     return DocumentKernel(kernel.features.astype(np.float32), kernel.scales, kernel.mean)
 
 
 @pytest.fixture(scope="module")
-def kernel() -> DocumentKernel:
+def kernel():
     documents = random_documents(1500, 2000, seed=4)
     Phi = bm25_features(counts_of(*documents), k1=3.0, b=0.75, idf_power=1.0, pairs=0.5)
     return DocumentKernel.of(Phi, centred=True, normalised=True)
 
 
-def all_alike() -> DocumentKernel:
+def all_alike():
     """Documents without a common feature: K is the identity, all its eigenvalues are equal."""
     return DocumentKernel.of(sparse.csr_array(sparse.eye_array(1500)))
 

@@ -31,14 +31,14 @@ def texts():
     return [ordered[n % TOPICS * EACH + n // TOPICS] for n in range(TOPICS * EACH)]
 
 
-def vectors_of(number: int) -> list[list[float]]:
+def vectors_of(number):
     rng = np.random.default_rng(number)
     middle = np.random.default_rng(1000 + kind_of(number)).normal(size=6)
     count = 3 if f"d{number}" in SEVERAL else 1
     return (middle + 0.3 * rng.normal(size=(count, 6))).tolist()
 
 
-def record(number: int, text: str) -> dict[str, object]:
+def record(number, text):
     vectors = None if f"d{number}" in WITHOUT else {"m": vectors_of(number)}
     return {"id": f"d{number}", "text": text, "topic": number % TOPICS, "_vectors": vectors}
 
@@ -149,7 +149,7 @@ def test_duplicates_by_vectors_are_near_the_first_of_their_group(index):
     points = expected_coordinates(index, "vectors:m")
     ids = [id_ for id_ in index.ids() if id_ not in WITHOUT]
     for least in (0.8, 0.97):
-        first_of: dict[str, str] = {}
+        first_of = {}
         for at, id_ in enumerate(ids):
             leads = [o for o in ids[:at] if o not in first_of and points[o] @ points[id_] >= least]
             if leads:

@@ -54,7 +54,7 @@ def _parsed_sources():
     next(nodes("klsa_search", ast.Module))
 
 
-def imports(folder: str):
+def imports(folder):
     """Yield (file, name of the module, level) of every import."""
     for path, node in nodes(folder, ast.Import):
         yield from ((path, alias.name, 0) for alias in node.names)
@@ -62,7 +62,7 @@ def imports(folder: str):
         yield path, node.module or "", node.level
 
 
-def package_of(path: Path) -> str:
+def package_of(path):
     first = path.relative_to(PACKAGE).parts[0]
     return first.removesuffix(".py")
 

@@ -3,7 +3,6 @@
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterator
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -17,7 +16,7 @@ PACKAGE = Path(klsa_search.__file__).parent
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _parsed_sources() -> None:
+def _parsed_sources():
     """Parse the package, which takes seconds and is not the work of the test that comes first."""
     next(nodes("klsa_search", ast.Module))
 
@@ -54,7 +53,7 @@ MUTUAL = {"search/state/passages.py": {"search/state/state.py"}}
 
 
 @cache
-def modules() -> dict[str, Path]:
+def modules():
     """Return the files of all modules by their dotted names, without that of the package."""
     return {
         ".".join((PACKAGE.name, *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(
@@ -65,11 +64,11 @@ def modules() -> dict[str, Path]:
     }
 
 
-def name_of(path: Path) -> str:
+def name_of(path):
     return path.relative_to(PACKAGE).as_posix()
 
 
-def imported() -> Iterator[tuple[Path, str]]:
+def imported():
     """Yield (file, name of the imported module) of all imports of modules of the package."""
     for path, node in nodes("klsa_search", ast.Import):
         yield from ((path, alias.name) for alias in node.names if alias.name in modules())
@@ -107,7 +106,7 @@ def test_no_function_has_many_parameters():
 
 def test_imports_form_no_circle():
     # Imports for types and those inside functions count as well.
-    graph: dict[str, set[str]] = {}
+    graph = {}
     for path, name in imported():
         target = name_of(modules()[name])
         if target != name_of(path) and target not in MUTUAL.get(name_of(path), ()):
@@ -163,5 +162,5 @@ def test_names_say_what_they_name():
     ], "choose names that say of what, such as `matches` for `found`"
 
 
-def is_stored(node: ast.Name | ast.Attribute) -> bool:
+def is_stored(node):
     return isinstance(node.ctx, ast.Store)

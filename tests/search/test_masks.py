@@ -1,12 +1,9 @@
 """Masks restrict the hits of every ranker."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
 from klsa_search.errors import QueryError
-from klsa_search.search.index import Index
 from klsa_search.search.parts.reading import positions_of
 from tests.support.worlds import random_documents
 
@@ -16,7 +13,7 @@ OF_ONE_PART = [{"ranker": "lsi"}, {"spectral": "exponential"}]
 
 
 @pytest.fixture(scope="module", params=[1, 4])
-def index(index_of: Callable[..., Index], request) -> Index:
+def index(index_of, request):
     texts = random_documents(300, 40)
     documents = [{"id": str(number), "text": text} for number, text in enumerate(texts)]
     options = {} if request.param == 1 else {"partitions": request.param, "workers": 1}

@@ -3,13 +3,10 @@
 import os
 import pickle
 import threading
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from klsa_search import Index, build, open_index
+from klsa_search import build, open_index
 from klsa_search.collection.model import Document
 from klsa_search.errors import (
     BadDocument,
@@ -23,7 +20,7 @@ from klsa_search.errors import (
 from klsa_search.lowrank import sparse_expansion
 from klsa_search.search.parts import open_parts
 from klsa_search.search.parts.generation import OpenGeneration
-from klsa_search.storage.partitions import PartitionSet, generations_of, partition_of
+from klsa_search.storage.partitions import generations_of, partition_of
 from tests.support.waiting import PATIENCE
 from tests.support.worlds import cyclic_records
 
@@ -31,16 +28,16 @@ COUNT = 80
 
 
 @pytest.fixture
-def index(copy_of: Callable[..., Index]) -> Index:
+def index(copy_of):
     return copy_of(cyclic_records(), name="parts", partitions=3, workers=1)
 
 
-def scores(index: Index, query: str) -> list[tuple[str, float]]:
+def scores(index, query):
     hits = index.search(query, 300, ranker="bm25", spelling="off").hits
     return sorted(((hit.id, hit.score) for hit in hits), key=lambda hit: (-hit[1], hit[0]))
 
 
-def test_a_sync_compares_the_source_with_all_partitions(index: Index, tmp_path: Path) -> None:
+def test_a_sync_compares_the_source_with_all_partitions(index, tmp_path):
     source = [*cyclic_records()[3:], {"id": "new", "text": "word1 zebra"}]
     source[10] = {**source[10], "text": "word2 quagga"}
     dry = index.sync(source, dry_run=True)
@@ -55,7 +52,7 @@ def test_a_sync_compares_the_source_with_all_partitions(index: Index, tmp_path: 
             assert scores(index, query) == scores(one, query)
 
 
-def test_deletions_of_a_sync_count_over_all_partitions(index: Index) -> None:
+def test_deletions_of_a_sync_count_over_all_partitions(index):
     with pytest.raises(CollectionError, match="40 would be deleted"):
         index.sync(cyclic_records(COUNT // 2))
     assert len(index) == COUNT
@@ -63,7 +60,7 @@ def test_deletions_of_a_sync_count_over_all_partitions(index: Index) -> None:
     assert len(index) == COUNT // 2
 
 
-def test_only_words_that_no_partition_had_are_unseen(tmp_path: Path) -> None:
+def test_only_words_that_no_partition_had_are_unseen(tmp_path):
     rare = [f"rare{number}" for number in range(8)]
     records = [{"id": word, "text": f"common {word}"} for word in rare]
     with build(records, name="parts", home=tmp_path, partitions=2, workers=1) as index:
@@ -73,7 +70,7 @@ def test_only_words_that_no_partition_had_are_unseen(tmp_path: Path) -> None:
         assert (index.drift.words, index.drift.unseen) == (8 * 9, 8)
 
 
-def test_a_snapshot_keeps_all_partitions_as_they_were(index: Index) -> None:
+def test_a_snapshot_keeps_all_partitions_as_they_were(index):
     before, found = index.snapshot(), scores(index, "word1 word2")
     index.add([{"id": "new", "text": "word1 word2"}, {"id": "d1", "text": "other"}])
     assert scores(before, "word1 word2") == found != scores(index, "word1 word2")
@@ -89,12 +86,12 @@ def test_a_snapshot_keeps_all_partitions_as_they_were(index: Index) -> None:
     assert index.search("word1").hits
 
 
-def test_an_index_in_partitions_is_pickled_by_path(index: Index) -> None:
+def test_an_index_in_partitions_is_pickled_by_path(index):
     with pickle.loads(pickle.dumps(index)) as again:
         assert scores(again, "word1") == scores(index, "word1")
 
 
-def test_query_settings_and_synonyms_change_in_all_partitions(index: Index, tmp_path: Path) -> None:
+def test_query_settings_and_synonyms_change_in_all_partitions(index, tmp_path):
     index.update_settings(alpha=0.25, page_title="Parts")
     index.set_synonyms({"tv": ["word3"]})
     with open_index(tmp_path / "parts") as other:
@@ -112,7 +109,7 @@ def test_query_settings_and_synonyms_change_in_all_partitions(index: Index, tmp_
         index.update_settings(k1=3.0)
 
 
-def test_judgements_are_of_the_whole_index(index: Index) -> None:
+def test_judgements_are_of_the_whole_index(index):
     index.judge("word1", "d1", 2)
     index.judge("word1", "d2", 0)
     assert [each.grades for each in index.judgements.queries()] == [{"d1": 2, "d2": 0}]
@@ -120,7 +117,7 @@ def test_judgements_are_of_the_whole_index(index: Index) -> None:
         index.judge("word1", "none", 1)
 
 
-def test_an_invalid_document_leaves_all_partitions_as_they_were(index: Index) -> None:
+def test_an_invalid_document_leaves_all_partitions_as_they_were(index):
     fine = [Document(id=f"n{number}", text="word1") for number in range(6)]
     with pytest.raises(BadDocument):
         index.write([*fine, Document(id="bad", text="x", metadata={"value": float("nan")})])
@@ -128,13 +125,11 @@ def test_an_invalid_document_leaves_all_partitions_as_they_were(index: Index) ->
     assert index.last_write.seq == 0
 
 
-def test_a_failed_partition_is_named_and_written_again(
-    index: Index, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_partition_is_named_and_written_again(index, monkeypatch):
     made = [{"id": f"n{number}", "text": "zebra"} for number in range(12)]
     write = OpenGeneration.write
 
-    def failing(partition: OpenGeneration, *batch: Any) -> Any:
+    def failing(partition, *batch):
         if partition.state.info.path.parent.name.endswith("-2"):
             raise StoreError("the disk is full")
         return write(partition, *batch)
@@ -149,12 +144,10 @@ def test_a_failed_partition_is_named_and_written_again(
     assert {hit.id for hit in index.search("zebra", 50).hits} == {each["id"] for each in made}
 
 
-def test_an_interrupted_refresh_loses_no_write(
-    index: Index, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_refresh_loses_no_write(index, monkeypatch):
     refresh = OpenGeneration.refresh
 
-    def failing(partition: OpenGeneration, *log: Any) -> bool:
+    def failing(partition, *log):
         if partition.state.info.path.parent.name.endswith("-2"):
             raise StoreError("the log cannot be read")
         return refresh(partition, *log)
@@ -170,9 +163,7 @@ def test_an_interrupted_refresh_loses_no_write(
         assert {hit.id for hit in other.search("zebra", 50).hits} == set(ids)
 
 
-def test_a_synchronisation_begins_only_if_no_partition_is_full(
-    index: Index, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_synchronisation_begins_only_if_no_partition_is_full(index, monkeypatch):
     largest = max(part.max_doc for part in index.partitions)
     monkeypatch.setattr(sparse_expansion, "MAX_DOCUMENTS", largest)
     records = [{"id": f"d{number}", "text": "word1"} for number in range(COUNT)]
@@ -181,7 +172,7 @@ def test_a_synchronisation_begins_only_if_no_partition_is_full(
     assert index.last_write.seq == 0
 
 
-def test_many_documents_are_patched_in_all_partitions_or_in_none(index: Index) -> None:
+def test_many_documents_are_patched_in_all_partitions_or_in_none(index):
     ids = [f"d{number}" for number in range(9)]
     for bad in ({"id": "never", "text": "x"}, {"id": "d9", "title": ["t"]}):
         with pytest.raises((DocumentNotFound, BadDocument)):
@@ -191,9 +182,7 @@ def test_many_documents_are_patched_in_all_partitions_or_in_none(index: Index) -
     assert {hit.id for hit in index.search("zebra", 50, ranker="bm25").hits} == set(ids)
 
 
-def test_a_reader_with_the_position_of_a_write_has_all_writes_before(
-    index: Index, tmp_path: Path
-) -> None:
+def test_a_reader_with_the_position_of_a_write_has_all_writes_before(index, tmp_path):
     assert len(index.partitions) > 1
     with open_index(tmp_path / "parts") as reader:
         first = index.write(deletes=["d1", "d2", "d3"])
@@ -205,16 +194,14 @@ def test_a_reader_with_the_position_of_a_write_has_all_writes_before(
         assert not reader.refresh()
 
 
-def test_a_refresh_publishes_no_part_of_a_write(
-    index: Index, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seen: list[int] = []
+def test_a_refresh_publishes_no_part_of_a_write(index, monkeypatch):
+    seen = []
     write = OpenGeneration.write
 
-    def found() -> int:
+    def found():
         return index.search("quagga", ranker="bm25", spelling="off").total
 
-    def writing(partition: Any, *batch: Any) -> Any:
+    def writing(partition, *batch):
         done = write(partition, *batch)
         os.utime(index.path)  # as if its settings had changed
         thread = threading.Thread(target=index.refresh)  # of a search
@@ -229,7 +216,7 @@ def test_a_refresh_publishes_no_part_of_a_write(
     assert found() == 9
 
 
-def test_exchanged_partitions_are_refused(index: Index, tmp_path: Path) -> None:
+def test_exchanged_partitions_are_refused(index, tmp_path):
     folders = [tmp_path / "parts" / f"000001-{number}" for number in range(3)]
     folders[0].rename(tmp_path / "other")
     folders[2].rename(folders[0])
@@ -241,19 +228,19 @@ def test_exchanged_partitions_are_refused(index: Index, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("opens", ["open_index", "refresh"])
 def test_partitions_that_are_removed_while_they_are_opened_are_followed(
-    opens: str, index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    opens, index, tmp_path, monkeypatch
+):
     """Two builds remove the partitions that were named when opening began."""
     home = tmp_path
 
-    def rebuild() -> None:
+    def rebuild():
         build(cyclic_records(40), name="parts", home=home, partitions=2, workers=1).close()
 
     if opens == "refresh":
         rebuild()
-    removed: list[Path] = []
+    removed = []
 
-    def generations_slowly(path: Path, found: PartitionSet) -> list[Path]:
+    def generations_slowly(path, found):
         if not removed:
             removed.extend(path / name for name in found.folders)
             monkeypatch.undo()  # the builds open what they have built
@@ -276,11 +263,11 @@ def test_partitions_that_are_removed_while_they_are_opened_are_followed(
 
 @pytest.mark.slow
 def test_partitions_that_are_removed_while_their_logs_are_read_are_followed(
-    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    index, tmp_path, monkeypatch
+):
     refresh = OpenGeneration.refresh
 
-    def refresh_slowly(partition: OpenGeneration) -> bool:
+    def refresh_slowly(partition):
         monkeypatch.undo()
         for _ in range(2):
             build(cyclic_records(40), name="parts", home=tmp_path, partitions=2, workers=1).close()

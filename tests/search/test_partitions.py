@@ -2,25 +2,20 @@
 
 import json
 import pickle
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from klsa_search import Index, Query, build, open_index
+from klsa_search import Query, build, open_index
 from klsa_search._native import share_seeds
 from klsa_search.core.array_types import SortedTexts
 from klsa_search.errors import DocumentNotFound, IndexDamaged, QueryError, SettingsError, StoreError
 from klsa_search.indexing import refit, repair
 from klsa_search.search.engine.evidence import SharedAnswers
 from klsa_search.search.engine.mask import Mask
-from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.parts.merged_search import plan_and_seeds
 from klsa_search.search.parts.merging import merged_order
 from klsa_search.search.parts.part_search import PartPage, PartRequest, PartSearch
-from klsa_search.search.parts.reader import Reader
 from klsa_search.search.parts.reading import positions_of
 from klsa_search.search.parts.rounds import LocalSearches, run_rounds
 from klsa_search.search.rankers.klsa import klsa_params
@@ -32,23 +27,23 @@ COUNT = 300
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def home(tmp_path_factory):
     return tmp_path_factory.mktemp("partitions")
 
 
 @pytest.fixture(scope="module")
-def one(home: Path) -> Iterator[Index]:
+def one(home):
     with build(topic_records(COUNT), name="one", home=home) as index:
         yield index
 
 
 @pytest.fixture(scope="module")
-def three(home: Path) -> Iterator[Index]:
+def three(home):
     with build(topic_records(COUNT), name="three", home=home, partitions=3, workers=1) as index:
         yield index
 
 
-def by_id(found: list[tuple[str, float]]) -> list[tuple[str, float]]:
+def by_id(found):
     """Return IDs and scores, ordered by ID among equal scores.
 
     Documents that are written later are not in the same order in any number of partitions.
@@ -56,21 +51,19 @@ def by_id(found: list[tuple[str, float]]) -> list[tuple[str, float]]:
     return sorted(found, key=lambda hit: (-hit[1], hit[0]))
 
 
-def scores(index: Index, query: str, **options: Any) -> list[tuple[str, float]]:
+def scores(index, query, **options):
     """Return IDs and scores of all hits, in order."""
     return [(hit.id, hit.score) for hit in index.search(query, 300, **options).hits]
 
 
 @pytest.mark.parametrize("boosts", [{}, {"boosts": "title^3"}])
-def test_bm25_is_that_of_one_partition_to_the_bit(
-    one: Index, three: Index, boosts: dict[str, Any]
-) -> None:
+def test_bm25_is_that_of_one_partition_to_the_bit(one, three, boosts):
     for query in TOPIC_QUERIES:
         expected, found = (scores(index, query, ranker="bm25", **boosts) for index in (one, three))
         assert found == expected
 
 
-def test_the_default_finds_the_same(one: Index, three: Index) -> None:
+def test_the_default_finds_the_same(one, three):
     """But for weights of features, which partitions round to 8 bits before they compute rows."""
     for query in TOPIC_QUERIES:
         first, found = dict(scores(one, query)[:20]), dict(scores(three, query)[:20])
@@ -80,7 +73,7 @@ def test_the_default_finds_the_same(one: Index, three: Index) -> None:
         assert one.search(query).total == pytest.approx(three.search(query).total, rel=0.05)
 
 
-def test_one_call_finds_what_the_rounds_find(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_call_finds_what_the_rounds_find(home, monkeypatch):
     """A query by words alone is one call of the engine over all partitions of a process."""
     later = topic_records(60, seed=3)
     with build(topic_records(COUNT), name="calls", home=home, partitions=3, workers=1) as index:
@@ -97,23 +90,23 @@ def test_one_call_finds_what_the_rounds_find(home: Path, monkeypatch: pytest.Mon
             assert at_once == in_rounds
 
 
-def test_any_number_of_hits_may_be_asked_for(three: Index) -> None:
+def test_any_number_of_hits_may_be_asked_for(three):
     query = TOPIC_QUERIES[0]
     assert results_of(three, query, 10**11) == results_of(three, query, COUNT)
 
 
-def test_errors_name_the_index(three: Index) -> None:
+def test_errors_name_the_index(three):
     with pytest.raises(QueryError, match=r"index `three` does not have"):
         three.search("word01", dimensions=10**9)
 
 
-def results_of(index: Index, query: str, k: int) -> tuple[int, list[tuple[str, float, int]]]:
+def results_of(index, query, k):
     """Return the total, and ID, score and rank of all hits."""
     results = index.search(query, k)
     return results.total, [(hit.id, hit.score, hit.rank) for hit in results.hits]
 
 
-def test_rows_cross_partitions(one: Index, three: Index) -> None:
+def test_rows_cross_partitions(one, three):
     """The neighbours of a document are those of an index with one partition."""
     assert len(three.partitions) > 1
     ids, agree, whole = three.ids(), 0, 0
@@ -131,7 +124,7 @@ def test_rows_cross_partitions(one: Index, three: Index) -> None:
 
 
 @pytest.mark.parametrize("filtered", [False, True])
-def test_the_engine_ranks_as_the_oracle(three: Index, filtered: bool) -> None:
+def test_the_engine_ranks_as_the_oracle(three, filtered):
     assert len(three.partitions) > 1
     for query in TOPIC_QUERIES:
         request = PartRequest(Query(query, 20), {}, ranks_only=True)
@@ -140,7 +133,6 @@ def test_the_engine_ranks_as_the_oracle(three: Index, filtered: bool) -> None:
         ((_, shared),) = run_rounds([plan_and_seeds(searches, request, three.name)], list)
         for state, (seeds,) in zip(states, shared, strict=True):
             snapshot = state.snapshot
-            assert seeds is not None
             assert len(seeds.remote)
             engine, params = snapshot.klsa_engine, klsa_params(snapshot, three.parameters())
             numbers = snapshot.vocabulary.numbers
@@ -149,7 +141,6 @@ def test_the_engine_ranks_as_the_oracle(three: Index, filtered: bool) -> None:
             oracle = Oracle(snapshot)
             plain = oracle.top(terms, 20, params, mask, seeds)
             found = engine.top_shared(terms, 20, params, seeds, mask, totals=True)
-            assert plain is not None
             assert found.doc_ids.tolist() == plain.doc_ids.tolist()
             assert found.scores.tolist() == plain.scores.tolist()
             assert found.total == plain.total
@@ -163,7 +154,6 @@ def test_the_engine_ranks_as_the_oracle(three: Index, filtered: bool) -> None:
                 with pytest.raises(ValueError, match="local: not the seeds of this query"):
                     engine.top_shared(others, 20, params, seeds, local=begun)
             doc_ids, steps, impacts = oracle.best(terms, params)
-            assert begun is not None
             assert begun.doc_ids.tolist() == doc_ids.tolist()
             assert begun.steps.tolist() == steps.tolist()
             assert begun.ordinals.tolist() == snapshot.ordinals_of(doc_ids).tolist()
@@ -171,7 +161,7 @@ def test_the_engine_ranks_as_the_oracle(three: Index, filtered: bool) -> None:
 
 
 @pytest.mark.slow
-def test_passages_rank_by_bm25_as_in_one_partition_to_the_bit(tmp_path: Path) -> None:
+def test_passages_rank_by_bm25_as_in_one_partition_to_the_bit(tmp_path):
     records = [
         {**record, "text": f"{record['text']} " * (1 + number % 4)}
         for number, record in enumerate(topic_records(60))
@@ -196,7 +186,7 @@ def test_passages_rank_by_bm25_as_in_one_partition_to_the_bit(tmp_path: Path) ->
     assert answers_by_count[0] == answers_by_count[1] == answers_by_count[2]
 
 
-def test_seeds_are_the_same_after_pickling(three: Index) -> None:
+def test_seeds_are_the_same_after_pickling(three):
     states = [partition.state() for partition in three.partitions]
     for explain in (False, True):
         request = PartRequest(Query(TOPIC_QUERIES[0], 20, explain=explain), {}, ranks_only=True)
@@ -215,11 +205,11 @@ def test_seeds_are_the_same_after_pickling(three: Index) -> None:
 
 
 @pytest.mark.slow
-def test_partitions_leave_out_the_same_words_of_a_long_query(home: Path) -> None:
+def test_partitions_leave_out_the_same_words_of_a_long_query(home):
     """A whole document as query: more than 256 words."""
     made = topic_records(60)
     made.append({"id": "long", "text": " ".join(f"term{number}" for number in range(300))})
-    options: dict[str, Any] = {"spelling": "off", "operators": False}
+    options = {"spelling": "off", "operators": False}
     query = made[-1]["text"] + " word01 word05" * 6
     with (
         build(made, name="long1", home=home) as one,
@@ -234,7 +224,7 @@ def test_partitions_leave_out_the_same_words_of_a_long_query(home: Path) -> None
 
 
 @pytest.mark.slow
-def test_partitions_smaller_than_the_number_of_seeds(home: Path) -> None:
+def test_partitions_smaller_than_the_number_of_seeds(home):
     made = topic_records(40)
     with (
         build(made, name="small1", home=home) as one,
@@ -251,14 +241,12 @@ def test_partitions_smaller_than_the_number_of_seeds(home: Path) -> None:
         two.search("word01", z=1501)
 
 
-def test_explanations_add_up_and_name_documents_of_other_partitions(three: Index) -> None:
+def test_explanations_add_up_and_name_documents_of_other_partitions(three):
     assert len(three.partitions) > 1
     names = set()
     for query in TOPIC_QUERIES:
         for hit in three.search(query, 10, explain=True).hits:
             told = hit.explanation
-            assert told is not None
-            assert told.coverage is not None
             assert told.expansion is not None
             assert total(told) == pytest.approx(hit.score, rel=1e-4)
             names |= {
@@ -269,14 +257,14 @@ def test_explanations_add_up_and_name_documents_of_other_partitions(three: Index
     assert len({own for own, other in names if own != other}) == 3
 
 
-def total(found: Explanation) -> float:
+def total(found):
     """Return the sum of the parts of a score."""
     assert found.lexical is not None
     parts = (found.lexical, found.coverage, found.latent, found.expansion)
     return sum(part.value for part in parts if part is not None)
 
 
-def test_one_document_is_explained_as_among_the_hits(three: Index) -> None:
+def test_one_document_is_explained_as_among_the_hits(three):
     first, *_, last = three.search("word01 word05", 40, explain=True).hits
     for hit in (first, last):
         found = three.explain("word01 word05", hit.id)
@@ -286,12 +274,11 @@ def test_one_document_is_explained_as_among_the_hits(three: Index) -> None:
     with pytest.raises(DocumentNotFound):
         three.explain("word01", "nothing")
     bm25 = three.explain("word01 word05", first.id, ranker="bm25")
-    assert bm25.lexical is not None
     assert bm25.lexical.value == pytest.approx(bm25.score)
 
 
 @pytest.mark.slow
-def test_a_document_found_by_seeds_of_other_partitions_alone_is_explained(home: Path) -> None:
+def test_a_document_found_by_seeds_of_other_partitions_alone_is_explained(home):
     """No document of its partition contains a word of the query."""
     made = topic_records(120)
     seed = made[0]
@@ -305,7 +292,7 @@ def test_a_document_found_by_seeds_of_other_partitions_alone_is_explained(home: 
         assert total(hit.explanation) == pytest.approx(hit.score, rel=1e-4)
 
 
-def test_one_engine_in_two_steps_is_the_engine(one: Index) -> None:
+def test_one_engine_in_two_steps_is_the_engine(one):
     """Seeds of a single partition give the ranking of an undivided index."""
     snapshot = one.arrays
     params = klsa_params(snapshot, one.parameters())
@@ -316,7 +303,6 @@ def test_one_engine_in_two_steps_is_the_engine(one: Index) -> None:
         (whole,) = engine.top([terms], 10, params, totals=True)
         local = engine.seeds(terms, params)
         assert local is not None
-        assert whole is not None
         (shared,) = share_seeds([local], params, snapshot.query_kernel.postings.step)
         assert shared is not None
         found = engine.top_shared(terms, 10, params, shared, totals=True)
@@ -325,26 +311,20 @@ def test_one_engine_in_two_steps_is_the_engine(one: Index) -> None:
         assert found.total == whole.total
 
 
-def test_buffers_are_no_larger_than_the_index(one: Index) -> None:
+def test_buffers_are_no_larger_than_the_index(one):
     snapshot = one.arrays
     all_, more = (
         klsa_params(snapshot, one.parameters())._replace(best=best) for best in (COUNT, 10**15)
     )
     terms = [snapshot.vocabulary.numbers[word] for word in TOPIC_QUERIES[0].split()]
     expected, found = (snapshot.klsa_engine.top([terms], 10, params) for params in (all_, more))
-    assert expected is not None
-    assert found is not None
     assert found[0].scores.tolist() == expected[0].scores.tolist()
     by_all, by_more = (snapshot.klsa_engine.seeds(terms, params) for params in (all_, more))
-    assert by_all is not None
-    assert by_more is not None
     assert by_more.doc_ids.tolist() == by_all.doc_ids.tolist()
 
 
 @pytest.mark.slow
-def test_a_training_on_a_sample_changes_no_score_of_bm25(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_training_on_a_sample_changes_no_score_of_bm25(home, monkeypatch):
     """Words that the sample lacks have numbers of their own in each partition."""
     monkeypatch.setattr("klsa_search.indexing.partitions.MOST", 20)
     made = [
@@ -363,8 +343,8 @@ def test_a_training_on_a_sample_changes_no_score_of_bm25(
         index.close()
 
 
-def test_filters_facets_sorting_and_pages(one: Index, three: Index) -> None:
-    options: dict[str, Any] = {"filter": "year >= 2010", "facets": ["kind"]}
+def test_filters_facets_sorting_and_pages(one, three):
+    options = {"filter": "year >= 2010", "facets": ["kind"]}
     options["disjunctive_facets"] = ["year"]
     ours = three.search("word01 word13", 10, ranker="bm25", **options)
     theirs = one.search("word01 word13", 10, ranker="bm25", **options)
@@ -387,7 +367,7 @@ def test_filters_facets_sorting_and_pages(one: Index, three: Index) -> None:
     assert [hit.rank for hit in three.search("word01", 5, offset=5).hits] == [6, 7, 8, 9, 10]
 
 
-def test_facets_order_dates_as_moments(tmp_path: Path) -> None:
+def test_facets_order_dates_as_moments(tmp_path):
     moments = [
         "2024-03-01T00:00:00Z", "2024-03-01T00:00:00.5Z", "2024-03-01T00:00:00.000001Z",
         "9999-12-31T23:00:00-05:00", "9999-12-31T23:59:59Z", "0001-01-01T00:00:00+05:00",
@@ -403,7 +383,7 @@ def test_facets_order_dates_as_moments(tmp_path: Path) -> None:
     assert len(facets[0].values) == 7
 
 
-def test_equal_values_are_ordered_by_score_if_the_query_has_a_code(tmp_path: Path) -> None:
+def test_equal_values_are_ordered_by_score_if_the_query_has_a_code(tmp_path):
     made = [
         {"id": "code", "text": "E-1043/2 " + "filler words of many kinds " * 9, "n": 1},
         {"id": "rare", "text": "zebra zebra", "n": 1},
@@ -413,7 +393,7 @@ def test_equal_values_are_ordered_by_score_if_the_query_has_a_code(tmp_path: Pat
     for count in (1, 2, 3):
         name = f"code{count}"
         with build(made, name=name, home=tmp_path, partitions=count, workers=1) as index:
-            orders: list[tuple[dict[str, Any], list[str]]] = [
+            orders = [
                 ({}, ["code", "rare"]),
                 ({"sort": ["n"]}, ["rare", "code"]),
                 ({"sort": ["n:desc"]}, ["rare", "code"]),
@@ -424,12 +404,12 @@ def test_equal_values_are_ordered_by_score_if_the_query_has_a_code(tmp_path: Pat
                 assert [hit.id for hit in hits] == expected
 
 
-def test_documents_are_in_the_order_of_the_source(one: Index, three: Index) -> None:
+def test_documents_are_in_the_order_of_the_source(one, three):
     assert three.ids() == one.ids()
     assert list(three.live_documents()) == list(one.live_documents())
 
 
-def test_a_query_that_is_an_id_changes_no_other_order(home: Path) -> None:
+def test_a_query_that_is_an_id_changes_no_other_order(home):
     """A filter may hide the document, and fields order it like any other."""
     made = topic_records(9)
     made += [
@@ -438,7 +418,7 @@ def test_a_query_that_is_an_id_changes_no_other_order(home: Path) -> None:
     ]
     other = next(id_ for n in range(9) if partition_of(id_ := f"x{n}", 3) != partition_of("d4", 3))
     made.append({"id": other, "text": "d4 d4 d4 d4", "year": 2040})
-    every: list[dict[str, Any]] = [{}, {"filter": "year != 2004"}, {"sort": ["year:desc"]}]
+    every = [{}, {"filter": "year != 2004"}, {"sort": ["year:desc"]}]
     with (
         build(made, name="named1", home=home) as one,
         build(made, name="named3", home=home, partitions=3, workers=1) as three,
@@ -451,7 +431,7 @@ def test_a_query_that_is_an_id_changes_no_other_order(home: Path) -> None:
             assert len(found) >= 20
 
 
-def test_the_first_document_of_a_partition_is_named_by_its_id(home: Path) -> None:
+def test_the_first_document_of_a_partition_is_named_by_its_id(home):
     made = [{"id": f"pum*{number}", "text": "pump pumpkin soup"} for number in range(12)]
     with build(made, name="first", home=home, partitions=2, workers=1) as index:
         for part in index.partitions:
@@ -462,7 +442,7 @@ def test_the_first_document_of_a_partition_is_named_by_its_id(home: Path) -> Non
 
 @pytest.mark.slow
 @pytest.mark.parametrize("prefix", [None, "last"])
-def test_a_number_that_ends_ids_of_several_partitions_names_none(home: Path, prefix: Any) -> None:
+def test_a_number_that_ends_ids_of_several_partitions_names_none(home, prefix):
     """One partition has a single such ID, and the others must not take it for the only one."""
     there = [[id_ for n in range(9) if partition_of(id_ := f"x{n}-12", 2) == at] for at in (0, 1)]
     made = [{"id": id_, "text": "soup"} for id_ in (there[0][0], *there[1][:2])]
@@ -478,7 +458,7 @@ def test_a_number_that_ends_ids_of_several_partitions_names_none(home: Path, pre
 
 
 @pytest.mark.parametrize("partitions", [1, 3])
-def test_a_number_before_a_sign_names_the_only_id(home: Path, partitions: int) -> None:
+def test_a_number_before_a_sign_names_the_only_id(home, partitions):
     ids = [
         "E-1043/2",
         "E-1044/2",
@@ -501,9 +481,7 @@ def test_a_number_before_a_sign_names_the_only_id(home: Path, partitions: int) -
 
 
 @pytest.mark.parametrize("partitions", [1, 3])
-def test_letters_and_digits_name_the_only_id_whatever_its_signs(
-    home: Path, partitions: int
-) -> None:
+def test_letters_and_digits_name_the_only_id_whatever_its_signs(home, partitions):
     ids = ["E-1043/2", "E-1044/2", "E-1044/3", "SUP/1058", "SUP:1059", "SUP+1060", "A7-12"]
     ids += ["4711-A", "4712.B", "x-700.5", "path/T-2000-9.txt", "2024/b-555", "F-77/1", "W-88/1"]
     made = [{"id": id_, "text": "valve of G-8000 and W-88"} for id_ in ids]
@@ -529,9 +507,7 @@ def test_letters_and_digits_name_the_only_id_whatever_its_signs(
 
 @pytest.mark.parametrize("most", [10, 1_000])
 @pytest.mark.parametrize("count", [4, pytest.param(8, marks=pytest.mark.slow)])
-def test_any_history_of_writes_leaves_bm25_as_it_is(
-    tmp_path: Path, count: int, most: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_any_history_of_writes_leaves_bm25_as_it_is(tmp_path, count, most, monkeypatch):
     """Writes in random batches, replacements, deletions and deletions of what is not there.
 
     most  documents of the training: words that it lacks are in the files of the terms
@@ -562,7 +538,7 @@ def test_any_history_of_writes_leaves_bm25_as_it_is(
         index.close()
 
 
-def frequencies(partition: Reader) -> dict[str, tuple[int, int]]:
+def frequencies(partition):
     """Return the document frequency and the occurrences of each term, in all partitions."""
     snapshot = partition.state().snapshot
     kernel, vocabulary = snapshot.query_kernel, snapshot.vocabulary
@@ -575,14 +551,12 @@ def frequencies(partition: Reader) -> dict[str, tuple[int, int]]:
     return found
 
 
-def test_opening_and_writing_read_no_terms_of_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_opening_and_writing_read_no_terms_of_others(tmp_path, monkeypatch):
     monkeypatch.setattr("klsa_search.indexing.partitions.MOST", 10)
     made = [{"id": f"d{number}", "text": f"same only{number}"} for number in range(60)]
     build(made, name="parts", home=tmp_path, partitions=3, workers=1).close()
 
-    def refuse(_: object) -> None:
+    def refuse(_):
         raise AssertionError("all terms are read")
 
     monkeypatch.setattr(SortedTexts, "__iter__", refuse)
@@ -594,7 +568,7 @@ def test_opening_and_writing_read_no_terms_of_others(
             assert [hit.id for hit in hits][:1] == [f"d{number}"]
 
 
-def test_words_that_a_build_without_any_gets_later_are_found(tmp_path: Path) -> None:
+def test_words_that_a_build_without_any_gets_later_are_found(tmp_path):
     made = [{"id": f"d{number}", "title": "", "text": ""} for number in range(20)]
     with build(made, name="empty", home=tmp_path, partitions=2, workers=1) as index:
         index.add([{"id": f"new{number}", "text": f"zebra word{number}"} for number in range(5)])
@@ -602,9 +576,7 @@ def test_words_that_a_build_without_any_gets_later_are_found(tmp_path: Path) -> 
         assert [hit.id for hit in index.search("word3", spelling="off").hits] == ["new3"]
 
 
-def test_a_partition_that_was_built_on_its_own_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_partition_that_was_built_on_its_own_is_refused(tmp_path, monkeypatch):
     """Its terms have other numbers."""
     monkeypatch.setattr("klsa_search.indexing.partitions.MOST", 10)
     path = tmp_path / "parts"
@@ -619,9 +591,7 @@ def test_a_partition_that_was_built_on_its_own_is_refused(
         assert len(index) == 81
 
 
-def test_an_index_in_partitions_is_listed_deleted_and_not_replaced_by_one_without(
-    home: Path, one: Index, three: Index
-) -> None:
+def test_an_index_in_partitions_is_listed_deleted_and_not_replaced_by_one_without(home, one, three):
     from klsa_search import list_indexes
     from klsa_search.storage.maintenance import delete_index
 
@@ -640,7 +610,7 @@ def test_an_index_in_partitions_is_listed_deleted_and_not_replaced_by_one_withou
     assert "short" not in list_indexes(home)
 
 
-def test_a_partition_without_documents_has_the_fields_of_all(home: Path) -> None:
+def test_a_partition_without_documents_has_the_fields_of_all(home):
     records = [{"id": str(n), "text": "word01", "kind": "aab"[n]} for n in range(3)]
     with build(records, name="few", home=home, partitions=4, workers=1) as index:
         assert not all(len(partition) for partition in index.partitions)
@@ -650,14 +620,14 @@ def test_a_partition_without_documents_has_the_fields_of_all(home: Path) -> None
 
 
 @pytest.mark.parametrize("blank", [None, "", " ", [], float("nan")])
-def test_a_field_that_is_blank_in_a_partition_has_the_type_of_all(blank: Any, home: Path) -> None:
+def test_a_field_that_is_blank_in_a_partition_has_the_type_of_all(blank, home):
     there = [[id_ for n in range(12) if partition_of(id_ := f"d{n}", 2) == at] for at in (0, 1)]
     made = [
         {"id": id_, "text": "word01", "price": blank if at == 0 else 5.5, "about": ["a", blank][at]}
         for at in (0, 1)
         for id_ in there[at]
     ]
-    options: dict[str, Any] = {"home": home, "workers": 1, "replace": True}
+    options = {"home": home, "workers": 1, "replace": True}
     with (
         build(made, name="blank1", **options) as one,
         build(made, name="blank2", partitions=2, **options) as two,
@@ -681,20 +651,20 @@ def test_a_field_that_is_blank_in_a_partition_has_the_type_of_all(blank: Any, ho
                 assert (found.total, found.facets) == (expected.total, expected.facets)
 
 
-def test_only_fields_of_the_build_are_filterable(home: Path) -> None:
+def test_only_fields_of_the_build_are_filterable(home):
     """A later field could have another type in each partition."""
     with build(topic_records(40), name="fields", home=home, partitions=2, workers=1) as index:
         index.add([{"id": str(n), "text": "word01", "extra": n} for n in range(9)])
         assert index.search("word01", filter="year > 2001").total
         with pytest.raises(QueryError, match=r"'extra' is not filterable.*--field NAME:TYPE"):
             index.search("word01", filter="extra = 5")
-    options: dict[str, Any] = {"fields": ("extra:number",), "partitions": 2, "workers": 1}
+    options = {"fields": ("extra:number",), "partitions": 2, "workers": 1}
     with build(topic_records(40), name="declared", home=home, **options) as index:
         index.add([{"id": str(n), "text": "word01", "extra": n} for n in range(9)])
         assert [hit.id for hit in index.search("word01", filter="extra = 5").hits] == ["5"]
 
 
-def test_a_build_that_needs_too_much_memory_is_refused_before_it_starts(home: Path) -> None:
+def test_a_build_that_needs_too_much_memory_is_refused_before_it_starts(home):
     file = home / "documents.jsonl"
     rng = np.random.default_rng(0)
     words = [f"w{number}" for number in rng.integers(500, size=60_000)]
@@ -706,13 +676,13 @@ def test_a_build_that_needs_too_much_memory_is_refused_before_it_starts(home: Pa
     assert not (home / "large").exists()
 
 
-def test_a_ranker_that_needs_all_documents_is_refused(three: Index) -> None:
+def test_a_ranker_that_needs_all_documents_is_refused(three):
     with pytest.raises(QueryError, match="lsi"):
         three.search("word01", ranker="lsi")
 
 
 @pytest.mark.parametrize("ranker", ["bm25", "klsa"])
-def test_rank_returns_doc_ids_of_all_partitions(one: Index, three: Index, ranker: Any) -> None:
+def test_rank_returns_doc_ids_of_all_partitions(one, three, ranker):
     for query in TOPIC_QUERIES:
         doc_ids, values = three.rank(query, 40, ranker=ranker)
         hits = three.search(query, 40, ranker=ranker, spelling="off").hits
@@ -730,7 +700,7 @@ def test_rank_returns_doc_ids_of_all_partitions(one: Index, three: Index, ranker
     assert three.ids(three.live_doc_ids()) == three.ids()
 
 
-def test_runs_are_ranked_by_id(one: Index, three: Index) -> None:
+def test_runs_are_ranked_by_id(one, three):
     from klsa_search.collection.model import Topic
     from klsa_search.evaluation.measures import rank_best
 
@@ -742,13 +712,13 @@ def test_runs_are_ranked_by_id(one: Index, three: Index) -> None:
 
 
 @pytest.mark.parametrize("distinct", [False, True])
-def test_pages_do_not_overlap_if_later_documents_score_higher(distinct: bool) -> None:
+def test_pages_do_not_overlap_if_later_documents_score_higher(distinct):
     """Deeper rankings rescore more candidates, so those of later pages may."""
     rng = np.random.default_rng(5)
     lists = [rng.random(40).astype(np.float32) for _ in range(3)]
     values = [[(n % 5 == 0, n) for n in rng.integers(20, size=40).tolist()] for _ in lists]
 
-    def first(count: int) -> list[Any]:
+    def first(count):
         pages = [
             PartPage(
                 doc_ids=np.arange(count),
@@ -774,10 +744,8 @@ def test_pages_do_not_overlap_if_later_documents_score_higher(distinct: bool) ->
 
 @pytest.mark.parametrize("sort", [[], ["year:desc"]])
 @pytest.mark.parametrize("field", ["kind", "year"])
-def test_values_are_distinct_over_partitions(
-    one: Index, three: Index, field: str, sort: list[str]
-) -> None:
-    options: dict[str, Any] = {"distinct": field, "ranker": "bm25", "sort": sort}
+def test_values_are_distinct_over_partitions(one, three, field, sort):
+    options = {"distinct": field, "ranker": "bm25", "sort": sort}
     for offset in (0, 3):
         theirs = one.search("word01 word13", 5, offset=offset, **options)
         ours = three.search("word01 word13", 5, offset=offset, **options)
@@ -788,7 +756,7 @@ def test_values_are_distinct_over_partitions(
         three.search("word01", distinct="nothing")
 
 
-def test_pinned_documents_take_their_distinct_values_in_all_partitions(tmp_path: Path) -> None:
+def test_pinned_documents_take_their_distinct_values_in_all_partitions(tmp_path):
     first, second, third, fourth = (
         [f"d{n}" for n in range(60) if partition_of(f"d{n}", 4) == number] for number in range(4)
     )
@@ -801,7 +769,7 @@ def test_pinned_documents_take_their_distinct_values_in_all_partitions(tmp_path:
     ]
     pin = [{"id": id_, "position": 50 + n} for n, id_ in enumerate(pins)]
     rule = {"id": "pins", "when": {"query_is": "engine"}, "then": {"pin": pin}}
-    options: dict[str, Any] = {"distinct": "tag", "ranker": "bm25"}
+    options = {"distinct": "tag", "ranker": "bm25"}
     expected = [*second[3:7], *pins]
     for partitions in (1, 4):
         name = f"pins{partitions}"
@@ -813,7 +781,7 @@ def test_pinned_documents_take_their_distinct_values_in_all_partitions(tmp_path:
             assert [hit.id for hit in hits] == expected
 
 
-def test_exact_scores_are_those_of_all_documents(one: Index, three: Index) -> None:
+def test_exact_scores_are_those_of_all_documents(one, three):
     sizes = [part.max_doc for part in three.partitions]
     for query in TOPIC_QUERIES:
         expected = dict(zip(one.ids(), one.scores(query, exact=True).tolist(), strict=True))

@@ -1,14 +1,9 @@
 """A query means the same in all partitions of an index: corrections, prefixes, phrases."""
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
 
-from klsa_search import Index, build
-from klsa_search.core.parameters import MatchName
+from klsa_search import build
 from klsa_search.search.parts.rounds import LocalSearches
 from klsa_search.search.query.parser import QueryParser
 
@@ -35,7 +30,7 @@ OPERATORS = [
 ]  # fmt: skip
 
 
-def documents() -> list[dict[str, Any]]:
+def documents():
     """Return short texts with the same word in several forms and cases."""
     rng = np.random.default_rng(3)
     made = []
@@ -48,7 +43,7 @@ def documents() -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def one(index_of: Callable[..., Index]) -> Index:
+def one(index_of):
     return index_of(documents())
 
 
@@ -57,9 +52,7 @@ def one(index_of: Callable[..., Index]) -> Index:
     params=[None, pytest.param(6, marks=pytest.mark.slow)],
     ids=["trained", "sampled"],
 )
-def four(
-    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
-) -> Iterator[Index]:
+def four(tmp_path_factory, request):
     """Return an index whose training has all words, or lacks many of them."""
     home = tmp_path_factory.mktemp("four")
     with pytest.MonkeyPatch.context() as patched:
@@ -70,16 +63,16 @@ def four(
         yield index
 
 
-def found(index: Index, query: str, **options: Any) -> tuple[Any, list[tuple[float, str]]]:
+def found(index, query, **options):
     """Return interpretation and hits of a search, hits of equal scores by ID."""
     results = index.search(query, 1200, ranker="bm25", **options)
     hits = sorted((-hit.score, hit.id) for hit in results.hits)
     return results.interpretation, hits
 
 
-MATCHES: tuple[MatchName, ...] = ("any", "most", "all")
+MATCHES = ("any", "most", "all")
 
-SEARCHES: list[tuple[list[str], str, tuple[str | None, ...]]] = [
+SEARCHES = [
     (MISSPELT, "spelling", ("auto",)),
     (LAST, "prefix", ("last",)),
     (OPERATORS, "match", MATCHES),
@@ -92,9 +85,7 @@ SEARCHES: list[tuple[list[str], str, tuple[str | None, ...]]] = [
     SEARCHES,
     ids=["misspelt", "last", "operators", "id"],
 )
-def test_queries_are_read_alike(
-    one: Index, four: Index, queries: list[str], option: str, values: tuple[Any, ...]
-) -> None:
+def test_queries_are_read_alike(one, four, queries, option, values):
     for query in queries:
         for value in values:
             expected = found(one, query, **{option: value})
@@ -102,7 +93,7 @@ def test_queries_are_read_alike(
 
 
 @pytest.mark.parametrize("count", [2, 3])
-def test_other_partitions_match_the_words_of_an_id_alike(tmp_path: Path, count: int) -> None:
+def test_other_partitions_match_the_words_of_an_id_alike(tmp_path, count):
     """No document contains all words of an ID if one of them is unknown."""
     made = [{"id": f"id-{n}", "text": f"road {10 if n % 2 else 20} pump"} for n in range(12)]
     made += [{"id": f"road-{n}", "text": f"road {n} valve"} for n in (10, 20)]
@@ -121,7 +112,7 @@ def test_other_partitions_match_the_words_of_an_id_alike(tmp_path: Path, count: 
             assert several.suggest(typed) == one.suggest(typed)
 
 
-def test_an_id_names_one_document_of_all_partitions(tmp_path: Path) -> None:
+def test_an_id_names_one_document_of_all_partitions(tmp_path):
     """Several IDs differ in case and signs alone, and each partition may have one of them."""
     forms = ("AB-{}", "ab-{}", "ab_{}", "ab{}", "Ab-{}")
     made = [
@@ -143,19 +134,17 @@ def test_an_id_names_one_document_of_all_partitions(tmp_path: Path) -> None:
                 assert (results.total, results[0].id) == (expected.total, expected[0].id)
 
 
-def test_suggestions_are_those_of_all_documents(one: Index, four: Index) -> None:
+def test_suggestions_are_those_of_all_documents(one, four):
     for typed in ("eng", "gear b", "turbine ", "valida", "engnie", "Pri", "zzz"):
         assert four.suggest(typed) == one.suggest(typed)
         assert len(four.suggest(typed, 3)) <= 3
 
 
-def test_answers_of_all_partitions_are_found_once_in_a_state(
-    four: Index, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rounds: list[int] = []
+def test_answers_of_all_partitions_are_found_once_in_a_state(four, monkeypatch):
+    rounds = []
     begin = LocalSearches.begin
 
-    def counted(searches: LocalSearches, requests: Any) -> Any:
+    def counted(searches, requests):
         rounds.append(1)
         return begin(searches, requests)
 
@@ -168,11 +157,11 @@ def test_answers_of_all_partitions_are_found_once_in_a_state(
         rounds.clear()
 
 
-def test_a_query_is_parsed_once_in_a_process(four: Index, monkeypatch: pytest.MonkeyPatch) -> None:
-    parsed: list[str] = []
+def test_a_query_is_parsed_once_in_a_process(four, monkeypatch):
+    parsed = []
     parse = QueryParser.parse
 
-    def counted(parser: QueryParser, query: str, *args: Any, **options: Any) -> Any:
+    def counted(parser, query, *args, **options):
         parsed.append(query)
         return parse(parser, query, *args, **options)
 

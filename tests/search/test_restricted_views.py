@@ -4,18 +4,14 @@ import gc
 import random
 import shutil
 import tracemalloc
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from klsa_search import Index, build, open_index
+from klsa_search import build, open_index
 from klsa_search.cluster.remote import open_cluster_index
 from klsa_search.errors import DocumentNotFound, QueryError, StoreError
-from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.parts import part_set
-from klsa_search.search.state.state import State, bytes_of
+from klsa_search.search.state.state import bytes_of
 from tests.cluster.local_workers import LocalCluster
 from tests.support.waiting import PATIENCE
 from tests.support.worlds import TOPIC_QUERIES, topic_records
@@ -51,12 +47,12 @@ def index(index_of, partitions):
     return of_tenants(index_of, partitions, 600)
 
 
-def divided(count: int) -> dict[str, Any]:
+def divided(count):
     """Return the options of a build with so many partitions."""
     return {} if count == 1 else {"partitions": count, "workers": 1}
 
 
-def part_states(index: Index) -> list[State]:
+def part_states(index):
     """Return the states of all partitions."""
     return [part.state for part in index._reader.parts.parts]  # noqa: SLF001
 
@@ -112,11 +108,11 @@ SEEN = {"id": "seen", "title": "Quagga", "text": "quagga word01 word05", "year":
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Path]:
+def written(tmp_path_factory):
     """Return an index in so many partitions, some of whose documents were written later."""
     home = tmp_path_factory.mktemp("written")
 
-    def path_of(count: int) -> Path:
+    def path_of(count):
         path = home / f"in{count}"
         if not path.exists():
             with build(topic_records(150), name=path.name, home=home, **divided(count)) as index:
@@ -128,13 +124,13 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Path]:
 
 
 @pytest.fixture(scope="module")
-def one(written: Callable[[int], Path]) -> Iterator[Index]:
+def one(written):
     with open_index(written(1)) as index:
         yield index
 
 
 @pytest.fixture(scope="module", params=[4, "cluster"])
-def parts(written: Callable[[int], Path], request: pytest.FixtureRequest) -> Iterator[Index]:
+def parts(written, request):
     if request.param == "cluster":
         opened = open_cluster_index(written(3), LocalCluster())
     else:
@@ -143,42 +139,39 @@ def parts(written: Callable[[int], Path], request: pytest.FixtureRequest) -> Ite
         yield opened
 
 
-def ids_of(index: Index) -> list[str]:
+def ids_of(index):
     """Return the IDs of all documents, sorted."""
     return sorted(id_ for part in index.partitions for id_ in part.ids())
 
 
-def named_in(explanation: Explanation | None) -> set[str]:
+def named_in(explanation):
     """Return the IDs of other documents that an explanation names."""
-    assert explanation is not None
     seeds = () if explanation.expansion is None else explanation.expansion.seeds
     terms = () if explanation.coverage is None else explanation.coverage.terms
     return {seed.id for seed in seeds} | {each.id for term in terms for each in term.neighbours}
 
 
-def found(index: Index, query: str, **options: Any) -> tuple[Any, ...]:
+def found(index, query, **options):
     """Return what a search finds, hits of equal scores by ID."""
     results = index.search(query, 300, **options)
     hits = sorted((-hit.score, hit.id) for hit in results.hits)
     return hits, results.total, results.facets, results.interpretation
 
 
-def test_words_weigh_by_the_documents_of_a_view_in_all_partitions(one: Index, parts: Index) -> None:
+def test_words_weigh_by_the_documents_of_a_view_in_all_partitions(one, parts):
     for restriction in (FILTER, "year >= 2012", 'id = "seen"', "year < 1900"):
         expected, view = one.restricted(restriction), parts.restricted(restriction)
         assert len(view) == len(expected)
         assert ids_of(view) == ids_of(expected)
         for query in (*TOPIC_QUERIES[:2], "quagga", "zebra word01", "+word01 -word05", "wor*"):
-            options: dict[str, Any] = {"ranker": "bm25", "facets": ["kind", "year"]}
+            options = {"ranker": "bm25", "facets": ["kind", "year"]}
             assert found(view, query, **options) == found(expected, query, **options)
             visible = set(ids_of(expected))
             assert {hit.id for hit in view.search(query, 300).hits} <= visible
     assert {hit.id for hit in parts.search("zebra", ranker="bm25").hits} == {"hidden"}
 
 
-def test_hidden_documents_are_seen_by_no_call(
-    one: Index, parts: Index, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hidden_documents_are_seen_by_no_call(one, parts, monkeypatch):
     # On a busy machine, the first explanation with a quality took more than the usual 10 s.
     monkeypatch.setattr("klsa_search.cluster.calls.TIMEOUT", PATIENCE)
     view, expected = parts.restricted(FILTER), one.restricted(FILTER)
@@ -199,11 +192,11 @@ def test_hidden_documents_are_seen_by_no_call(
         for hit in view.search(query, 30, explain=True, quality=True, highlight=True).hits:
             assert hit.metadata["year"] < 2010
             assert named_in(hit.explanation) <= set(ids_of(expected))
-    options: dict[str, Any] = {"ranker": "bm25", "distinct": "kind", "sort": ["year:desc"]}
+    options = {"ranker": "bm25", "distinct": "kind", "sort": ["year:desc"]}
     assert found(view, "word01 word02", **options) == found(expected, "word01 word02", **options)
 
 
-def test_a_view_is_restricted_further_and_written_by_nobody(one: Index, parts: Index) -> None:
+def test_a_view_is_restricted_further_and_written_by_nobody(one, parts):
     view = parts.restricted(FILTER).restricted("year > 2004")
     expected = one.restricted(FILTER).restricted("year > 2004")
     assert ids_of(view) == ids_of(expected)
@@ -214,9 +207,7 @@ def test_a_view_is_restricted_further_and_written_by_nobody(one: Index, parts: I
         parts.restricted("nothing = 1")
 
 
-def test_a_view_keeps_its_documents_when_others_are_written(
-    written: Callable[[int], Path], tmp_path: Path
-) -> None:
+def test_a_view_keeps_its_documents_when_others_are_written(written, tmp_path):
     path = shutil.copytree(written(3), tmp_path / "in3")
     with open_index(path) as index:
         view = index.restricted(FILTER)
@@ -231,9 +222,7 @@ def test_a_view_keeps_its_documents_when_others_are_written(
             assert found(other.restricted(FILTER), "word01 quagga", ranker="bm25") == expected
 
 
-def test_equally_good_corrections_are_in_the_order_of_their_names(
-    written: Callable[[int], Path], tmp_path: Path
-) -> None:
+def test_equally_good_corrections_are_in_the_order_of_their_names(written, tmp_path):
     """Partitions number words that are written later as they get them."""
     words = ["machine", "graved", "graves", "machinu", "machino", "gravez", "machina", "gravel"]
     later = [

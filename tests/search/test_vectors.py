@@ -1,13 +1,11 @@
 """Vectors of documents: stored in every way in, and one more part of scores."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from klsa_search import Index, build, open_index
+from klsa_search import build, open_index
 from klsa_search.collection import Document
 from klsa_search.collection.vectors import quantised, vectors_of
 from klsa_search.errors import BadDocument, CollectionError, QueryError
@@ -20,11 +18,11 @@ DIMENSION = 12
 WORDS = ("oil", "engine", "brake", "wheel", "road", "rain", "coolant", "pump")
 
 
-def vector(seed: int) -> list[float]:
+def vector(seed):
     return np.random.default_rng(seed).normal(size=DIMENSION).tolist()
 
 
-def record(number: int, **changes: object) -> dict[str, object]:
+def record(number, **changes):
     words = [WORDS[number % 8], WORDS[number * 3 % 7], f"item{number}"]
     return {
         "id": f"d{number}",
@@ -39,19 +37,19 @@ def record(number: int, **changes: object) -> dict[str, object]:
     params=[1, pytest.param(3, marks=pytest.mark.slow)],
     ids=["one part", "three partitions"],
 )
-def parts(request: pytest.FixtureRequest) -> dict[str, Any]:
+def parts(request):
     """Return the options of a build with so many parts."""
     return {} if request.param == 1 else {"partitions": request.param, "workers": 1}
 
 
 @pytest.fixture(scope="module")
-def index(tmp_path_factory: pytest.TempPathFactory, parts: dict[str, Any]) -> Index:
+def index(tmp_path_factory, parts):
     home = tmp_path_factory.mktemp("built")
     return build([record(n) for n in range(300)], name="a", home=home, **parts)
 
 
 @pytest.fixture
-def copied(tmp_path: Path, index: Index) -> Index:
+def copied(tmp_path, index):
     """Return a copy of the index that may be changed."""
     copy_index(index.path.parent, tmp_path / "a")
     return open_index(tmp_path / "a")
@@ -76,7 +74,7 @@ UNFIT_QUERIES = [
 ]
 
 
-def test_quantising_keeps_directions_and_is_idempotent() -> None:
+def test_quantising_keeps_directions_and_is_idempotent():
     rows = np.random.default_rng(0).normal(size=(50, 384))
     stored = quantised(rows)
     lengths = np.linalg.norm(stored.astype(float), axis=1) * np.linalg.norm(rows, axis=1)
@@ -85,7 +83,7 @@ def test_quantising_keeps_directions_and_is_idempotent() -> None:
     np.testing.assert_array_equal(quantised(rows * 1e-30), stored)
 
 
-def test_invalid_vectors_are_refused_with_the_id(index: Index) -> None:
+def test_invalid_vectors_are_refused_with_the_id(index):
     before = len(index)
     for given, fact in UNFIT:
         with pytest.raises(CollectionError, match="bad") as refused:
@@ -96,12 +94,12 @@ def test_invalid_vectors_are_refused_with_the_id(index: Index) -> None:
     assert len(index) == before
 
 
-def test_a_build_refuses_another_dimension(tmp_path: Path) -> None:
+def test_a_build_refuses_another_dimension(tmp_path):
     with pytest.raises(CollectionError, match=r"'d1'.*has 2 values, and the space `m` has 12"):
         build([record(0), record(1, _vectors={"m": [1, 2]})], name="a", home=tmp_path)
 
 
-def test_cosines_are_those_of_numpy(tmp_path: Path, instruction_set: str) -> None:
+def test_cosines_are_those_of_numpy(tmp_path, instruction_set):
     index = build([record(n) for n in range(300)], name="a", home=tmp_path)
     index.add([record(300), record(301, _vectors=None)])
     space, query = index.arrays.vectors["m"], quantised(vector(9))[0]
@@ -118,7 +116,7 @@ def test_cosines_are_those_of_numpy(tmp_path: Path, instruction_set: str) -> Non
     assert found[-1] == vector_space.ABSENT
 
 
-def test_the_nearest_document_is_found_without_its_words(index: Index) -> None:
+def test_the_nearest_document_is_found_without_its_words(index):
     results = index.search("submarine", vector={"m": vector(77)})
     assert results.hits[0].id == "d77"
     assert results.total == NEAREST
@@ -126,9 +124,7 @@ def test_the_nearest_document_is_found_without_its_words(index: Index) -> None:
     assert "_vectors" not in results.hits[0].metadata
 
 
-def test_without_a_vector_nothing_changes(
-    tmp_path: Path, index: Index, parts: dict[str, Any]
-) -> None:
+def test_without_a_vector_nothing_changes(tmp_path, index, parts):
     plain = [{k: v for k, v in record(n).items() if k != "_vectors"} for n in range(300)]
     other = build(plain, name="b", home=tmp_path, **parts)
     for query in ("oil engine", "rain road pump", "item7"):
@@ -137,19 +133,15 @@ def test_without_a_vector_nothing_changes(
         ]
 
 
-def test_the_part_of_a_vector_is_added_and_explained(index: Index) -> None:
+def test_the_part_of_a_vector_is_added_and_explained(index):
     given = {"m": vector(3)}
     results = index.search("oil rain", k=400, vector=given, explain=True)
     by_words = {hit.id: hit.score for hit in index.search("oil rain", k=400)}
     assert len(results) == results.total > len(by_words)
     explained = results[0].explanation
-    assert explained is not None
-    assert explained.vector is not None
     assert explained.score == pytest.approx(by_words[results[0].id] + explained.vector.value)
     for hit in results:
         explanation = hit.explanation
-        assert explanation is not None
-        assert explanation.vector is not None
         if hit.id not in by_words:
             assert hit.score == pytest.approx(explanation.vector.value)
         assert explanation.score == pytest.approx(hit.score)
@@ -157,7 +149,7 @@ def test_the_part_of_a_vector_is_added_and_explained(index: Index) -> None:
     assert single.vector == explained.vector
 
 
-def test_a_filter_and_pages_change_no_score(index: Index) -> None:
+def test_a_filter_and_pages_change_no_score(index):
     given = {"m": vector(3)}
     scores = {hit.id: hit.score for hit in index.search("oil", k=400, vector=given)}
     for year in range(2000, 2005):
@@ -174,7 +166,7 @@ def test_a_filter_and_pages_change_no_score(index: Index) -> None:
     ]
 
 
-def test_the_best_of_any_k_are_the_best_of_all(index: Index) -> None:
+def test_the_best_of_any_k_are_the_best_of_all(index):
     given = {"m": vector(3)}
     ids, scores = index.rank("oil wheel", 400, vector=given)
     for k in (1, 3, 10, 50):
@@ -183,7 +175,7 @@ def test_the_best_of_any_k_are_the_best_of_all(index: Index) -> None:
         np.testing.assert_array_equal(best, scores[:k])
 
 
-def test_deleted_documents_count_nowhere(tmp_path: Path, copied: Index) -> None:
+def test_deleted_documents_count_nowhere(tmp_path, copied):
     gone = [f"d{n}" for n in range(100, 200)]
     copied.delete(gone)
     given = {"m": vector(150)}
@@ -193,7 +185,7 @@ def test_deleted_documents_count_nowhere(tmp_path: Path, copied: Index) -> None:
     assert [(hit.id, hit.score) for hit in after] == before
 
 
-def test_vectors_stay_with_their_documents(tmp_path: Path, copied: Index) -> None:
+def test_vectors_stay_with_their_documents(tmp_path, copied):
     copied.add([record(500, _vectors={"m": vector(500), "other": [1.0, 2.0]}), record(7)])
     copied.patch("d8", {"year": 1999})
     copied.patch("d9", {"text": "another text"})
@@ -206,7 +198,7 @@ def test_vectors_stay_with_their_documents(tmp_path: Path, copied: Index) -> Non
         assert found.search("", vector={"other": [1.0, 2.0]}).hits[0].id == "d500"
 
 
-def test_a_sync_keeps_vectors_that_the_source_does_not_give(copied: Index) -> None:
+def test_a_sync_keeps_vectors_that_the_source_does_not_give(copied):
     plain = [{k: v for k, v in record(n).items() if k != "_vectors"} for n in range(300)]
     assert copied.sync(plain).unchanged == 300
     changed = copied.sync([record(0, _vectors={"m": vector(900)}), *plain[1:]])
@@ -214,7 +206,7 @@ def test_a_sync_keeps_vectors_that_the_source_does_not_give(copied: Index) -> No
     assert changed.removed_fields == ()
 
 
-def test_stored_vectors_can_be_given_again(tmp_path: Path, index: Index) -> None:
+def test_stored_vectors_can_be_given_again(tmp_path, index):
     written = json.loads(json.dumps(dict(index.document("d5").metadata)))
     copy = build([{"id": "d5", "text": "oil", **written}], name="b", home=tmp_path)
     np.testing.assert_array_equal(
@@ -222,25 +214,21 @@ def test_stored_vectors_can_be_given_again(tmp_path: Path, index: Index) -> None
     )
 
 
-def test_the_best_of_several_vectors_counts(tmp_path: Path) -> None:
+def test_the_best_of_several_vectors_counts(tmp_path):
     several = {"m": [vector(1), vector(2)]}
     index = build([record(0), record(1, _vectors=several), record(2)], name="a", home=tmp_path)
     hit = index.search("", vector={"m": vector(1)}, explain=True).hits[0]
     assert hit.id == "d1"
-    assert hit.explanation is not None
-    assert hit.explanation.vector is not None
     assert hit.explanation.vector.cosine == pytest.approx(1, abs=1e-3)
 
 
-def test_invalid_vectors_of_queries_are_refused(index: Index) -> None:
+def test_invalid_vectors_of_queries_are_refused(index):
     for given, fact in UNFIT_QUERIES:
         with pytest.raises(QueryError, match=fact):
             index.search("oil", vector=given)  # type: ignore[arg-type]
 
 
-def test_restricted_searches_see_no_hidden_vector(
-    tmp_path: Path, index: Index, parts: dict[str, Any]
-) -> None:
+def test_restricted_searches_see_no_hidden_vector(tmp_path, index, parts):
     visible = [record(n) for n in range(300) if n % 5 == 3]
     hidden = [record(n, _vectors={"m": vector(n + 7000)}) for n in range(300) if n % 5 != 3]
     other = build(
@@ -257,7 +245,7 @@ def test_restricted_searches_see_no_hidden_vector(
     assert answers[0] == answers[1]
 
 
-def test_passages_have_their_own_vectors(tmp_path: Path) -> None:
+def test_passages_have_their_own_vectors(tmp_path):
     text = "\n\n".join(f"# Part {n}\n\n" + f"word{n} text of this part. " * 30 for n in range(4))
     documents = [
         {"id": "long", "text": text, "_vectors": {"m": [vector(n) for n in range(4)]}},
@@ -274,7 +262,7 @@ def test_passages_have_their_own_vectors(tmp_path: Path) -> None:
     assert [hit.document_id for hit in hits[:2]] == ["long", "later"]
 
 
-def test_scores_by_vectors_are_those_of_one_part_to_the_bit(tmp_path: Path) -> None:
+def test_scores_by_vectors_are_those_of_one_part_to_the_bit(tmp_path):
     """Also after writes, in spaces that documents of one partition have, and in views."""
     made = [record(n) for n in range(300)]
     pair = [

@@ -6,7 +6,6 @@ a killed process leaves it.
 
 import os
 import shutil
-from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 import pytest
@@ -28,12 +27,12 @@ class Killed(BaseException):
 
 
 @contextmanager
-def dying(monkeypatch, step: int, *, leaves_empty: bool = False) -> Iterator[list[str]]:
+def dying(monkeypatch, step, *, leaves_empty=False):
     """Let so many changes happen and no more; gives the names of those that were tried.
 
     leaves_empty  if the next one creates a file, it does, and nothing is written to it
     """
-    tried: list[str] = []
+    tried = []
 
     def counted(name, own):
         def change(*arguments, **options):
