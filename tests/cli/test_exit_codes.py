@@ -15,8 +15,6 @@ BUILD = ["klsa-index", "build", "cars.jsonl", "--name", "cars"]
         ["klsa-index", "build", "cars.jsonl", "--name", "../c"],
         [*BUILD, "--language", "klingon"],
         [*BUILD, "--stemmer", "axe"],
-        [*BUILD, "--alpha", "nan"],
-        [*BUILD, "--k1", "nan"],
         [*BUILD, "--coverage", "1", "--latent", "1"],
         ["klsa-index", "info", "../c"],
         ["klsa-eval", "fetch", "bogus"],
@@ -35,19 +33,17 @@ def test_a_number_that_is_none_is_named(shell, cars, name):
     assert done.err == f"error: {name} = nan: must be a finite number\n"
 
 
-@pytest.mark.parametrize("command", [["build", "--name", "it"], ["add", "cars"], ["plan"]])
-def test_a_url_is_to_be_downloaded(shell, cars, command):
-    shell(*BUILD)
-    done = shell("klsa-index", *command, "https://example.org/a.csv")
-    assert (done.code, done.out) == (1, "")
-    assert "download the file, as with `curl -LO https://example.org/a.csv`" in done.err
+def test_a_url_is_to_be_downloaded(built):
+    for command in (["build", "--name", "it"], ["add", "cars"], ["plan"]):
+        done = built("klsa-index", *command, "https://example.org/a.csv")
+        assert (done.code, done.out) == (1, "")
+        assert "download the file, as with `curl -LO https://example.org/a.csv`" in done.err
 
 
-def test_missing_and_damaged_indexes_exit_with_1(shell, cars, tmp_path):
+def test_missing_and_damaged_indexes_exit_with_1(shell, built, tmp_path):
     assert shell("klsa-index", "build", "nowhere", "--name", "it").code == 1
     assert shell("klsa-index", "info", "none").code == 1
     assert shell("klsa-search", "none", "coolant").code == 1
-    shell(*BUILD)
     (path,) = (tmp_path / "index" / "cars").glob("0*/manifest.json")
     manifest = json.loads(path.read_text())
     manifest["settings"]["b"] = 7

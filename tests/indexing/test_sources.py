@@ -1,7 +1,5 @@
 """Sources that `build` accepts and refuses."""
 
-import os
-
 import pytest
 
 from klsa_search import build
@@ -13,19 +11,6 @@ def test_an_invalid_source_leaves_no_trace(tmp_path, source):
     with pytest.raises(CollectionError, match=r"source = .*; give a path"):
         build(source, name="it", home=tmp_path)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_folder_whose_name_is_not_utf_8(tmp_path):
-    folder = os.fsencode(tmp_path) + b"/caf\xe9"
-    try:
-        os.mkdir(folder)
-    except OSError:
-        pytest.skip("needs file names of any bytes")
-    with open(folder + b"/a.txt", "w") as stream:
-        stream.write("Engines overheat.")
-    index = build(os.fsdecode(folder), name="it", home=tmp_path / "index")
-    assert (len(index), index.manifest.source) == (1, "caf\ufffd")
-    index.close()
 
 
 @pytest.fixture
