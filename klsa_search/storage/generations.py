@@ -57,6 +57,7 @@ from klsa_search.storage.names import (
     CATALOG_ID,
     CURRENT,
     DELETED,
+    EMBEDDING_FILES,
     LOCK,
     LOCKS,
     LOG_FILES,
@@ -227,12 +228,22 @@ def _marked(path: Path) -> Iterator[None]:
         yield
     except BaseException:
         if bare and not generations(path):
-            if os.path.lexists(path / CATALOG_ID):
-                with change_entry(path) as entry:
-                    entry.remove()
-            for name in (MARKER, *CATALOG_FILES, *LOCKS):
+            remove_configuration(path)
+            for name in (MARKER, *LOCKS):
                 (path / name).unlink(missing_ok=True)
         raise
+
+
+def remove_configuration(path: Path) -> None:
+    """Remove what the catalogue has of an index, and the file of its embeddings.
+
+    Rows of a damaged catalogue stay, and belong to no index.
+    """
+    if os.path.lexists(path / CATALOG_ID):
+        with suppress(IndexDamaged), change_entry(path) as entry:
+            entry.remove()
+    for name in (*CATALOG_FILES, *EMBEDDING_FILES):
+        (path / name).unlink(missing_ok=True)
 
 
 def _remove_leftovers(path: Path) -> None:
@@ -243,6 +254,8 @@ def _remove_leftovers(path: Path) -> None:
         keep = [generation.name for generation in committed_generations(path)]
         keep += [named(path) or ""]
     collect_garbage(path, keep)
+    if deleted and not os.path.lexists(path / CURRENT):
+        remove_configuration(path)
     if deleted:
         (path / DELETED).unlink()
 

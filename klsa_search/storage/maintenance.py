@@ -6,14 +6,14 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import ExitStack, nullcontext, suppress
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
 from klsa_search.core.wording import counted
 from klsa_search.errors import IndexDamaged, StoreError
-from klsa_search.storage.catalog_entry import change_entry, replace_rows, rows_of, verify_entry
+from klsa_search.storage.catalog_entry import replace_rows, rows_of, verify_entry
 from klsa_search.storage.checksums import check_again, check_sizes
 from klsa_search.storage.current import (
     Current,
@@ -40,16 +40,14 @@ from klsa_search.storage.generations import (
     manifest_checksums,
     named,
     new_generation,
+    remove_configuration,
     sync_files,
     writing,
 )
 from klsa_search.storage.manifest import Manifest, read_manifest, sha256_of
 from klsa_search.storage.names import (
-    CATALOG_FILES,
-    CATALOG_ID,
     CURRENT,
     DELETED,
-    EMBEDDING_FILES,
     LOCKS,
     LOG_ID,
     MARKER,
@@ -300,11 +298,8 @@ def delete_index(path: Path) -> list[Path]:
             write_fresh(path / DELETED, "")
         sync(path)
         collect_garbage(path, keep=())
-        if os.path.lexists(path / CATALOG_ID):
-            with suppress(IndexDamaged), change_entry(path) as entry:
-                entry.remove()
-        names = (*CATALOG_FILES, *EMBEDDING_FILES, DELETED, MARKER)
-        for name in (*names, *reversed(LOCKS)):
+        remove_configuration(path)
+        for name in (DELETED, MARKER, *reversed(LOCKS)):
             (path / name).unlink(missing_ok=True)
     return [] if remove_empty(path) else sorted(path.iterdir())
 

@@ -397,3 +397,23 @@ def test_a_change_is_whole_or_absent_after_a_loss_of_power(recorded_changes, tmp
             assert database.execute("pragma integrity_check").fetchone() == ("ok",)
         tried += 1
     assert tried > 10
+
+
+def test_an_index_built_after_an_interrupted_deletion_has_no_rows(home, monkeypatch):
+    path = home / "one"
+    write_synonyms(path, TV)
+    write_rules(path, [Rule(id="first", then={"hide": ["d1"]})])
+
+    def killed(*args, **options):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("klsa_search.storage.maintenance.collect_garbage", killed)
+        with pytest.raises(KeyboardInterrupt):
+            delete_index(path)
+    assert not (path / "CURRENT").exists()
+    write(path, "new")
+    assert read_synonyms(path) == {}
+    with read_entry(path) as entry:
+        assert (entry.rows("rules"), entry.is_missing) == ([], False)
+    verify(path)
