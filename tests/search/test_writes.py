@@ -25,12 +25,14 @@ from klsa_search.errors import (
 )
 from klsa_search.evaluation.measures import rank_best
 from klsa_search.indexing import refit
+from klsa_search.indexing.replay import refuse_rebuilt
 from klsa_search.kernels.bm25 import average_length, live_length
 from klsa_search.kernels.query_kernel import TermWeighting
 from klsa_search.lowrank import sparse_expansion
 from klsa_search.search.engine.engine import Bm25Engine
 from klsa_search.search.rankers import RANKERS
 from klsa_search.storage.generations import writing
+from klsa_search.storage.maintenance import delete_index
 from klsa_search.storage.write_log import WriteLog
 from klsa_search.storage.write_log_writer import LogWriter
 from tests.support.examples import one_in
@@ -451,3 +453,22 @@ def test_an_evaluated_ranking_names_live_documents(index):
     assert list(ranking.document_ids) == [hit.id for hit in index.search("t00 t01", k=1000)]
     assert "3" not in ranking.document_ids
     assert {"70", "71"} & set(ranking.document_ids)
+
+
+@pytest.mark.parametrize("partitions", [1, 2])
+def test_an_index_built_in_the_place_of_a_deleted_one_is_opened(tmp_path, partitions):
+    options = {"name": "living", "home": tmp_path, "partitions": partitions, "workers": 1, **PLAIN}
+    with build(records(range(BUILT)), **options) as index:
+        stale = index.snapshot()
+        index.add(records(range(BUILT, BUILT + 3)))
+        generation = index.generation
+        delete_index(index.path.parent)
+        build(records(range(5)), **options).close()
+        with pytest.raises(StoreError, match="was rebuilt"):
+            refuse_rebuilt(stale)
+        assert index.refresh()
+        assert (index.generation, index.ids()) == (generation, [str(n) for n in range(5)])
+        index.add(records([5]))
+        index.delete(["0"])
+        with open_index(index.path.parent) as other:
+            assert sorted(other.ids()) == sorted(index.ids()) == [str(n) for n in range(1, 6)]

@@ -21,7 +21,7 @@ from klsa_search.search.parts.part_set import IndexFacts, LocalParts, PartSet
 from klsa_search.search.parts.reading import dimensions
 from klsa_search.search.state.delta import QueryConfiguration
 from klsa_search.search.state.state import statistics_of
-from klsa_search.storage.catalog_entry import entry_stamp, read_entry
+from klsa_search.storage.catalog_entry import Stamp, entry_stamp, read_entry
 from klsa_search.storage.current import current_build, has_partitions
 from klsa_search.storage.generations import writing
 from klsa_search.storage.manifest import read_manifest, stored_settings
@@ -163,7 +163,7 @@ class OpenParts:
                 if stamp_of(self._path) in (stamp, None):
                     raise
 
-    def _stamps_now(self) -> object:
+    def _stamps_now(self) -> tuple[Stamp | None, Stamp | None]:
         return stamp_of(self._path), entry_stamp(self._path)
 
     def _read(self) -> IndexFacts:
@@ -204,7 +204,8 @@ class OpenParts:
         parts, group = self.parts, self.group
         stamps = self._stamps_now()
         facts = parts.facts if stamps == self._stamps else self._read()
-        if facts.path != parts.facts.path:
+        # Another build may have the name of one that was deleted.
+        if facts.path != parts.facts.path or stamps[0] != self._stamps[0]:
             is_changed = True
             parts, group = self._open(facts)  # running calls keep the previous state
         else:
