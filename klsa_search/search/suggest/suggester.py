@@ -124,7 +124,7 @@ class Suggester:
     """Finds completions in one snapshot; thread-safe.
 
     The first suggestion reads all titles and sorts the terms: 5 µs a document. Each new word costs
-    some 0.8 ms, for reading documents to see how it is written. Following terms cost 3 ns a word of
+    some 0.6 ms, for reading documents to see how it is written. Following terms cost 3 ns a word of
     the documents that contain the words, 20,000 at most. Both are cached until a write changes
     them (`Snapshot.answers`). Titles cost 1 ns a byte of all of them.
     """
