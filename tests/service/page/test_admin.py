@@ -59,6 +59,17 @@ def documents(home):
     return found
 
 
+def test_names_of_views_are_not_divided(admin):
+    for width in (390, 961, 1280):
+        admin.set_viewport_size({"width": width, "height": 900})
+        lines = admin.locator("#views a").evaluate_all(
+            "links => links.map((link) => {"
+            " const range = document.createRange(); range.selectNodeContents(link);"
+            " return new Set([...range.getClientRects()].map(({ top }) => top)).size; })"
+        )
+        assert lines == [1] * 5, width
+
+
 def test_facts_and_spectrum(admin):
     page = admin
     assert fact(page, "Documents") == "40"
