@@ -48,3 +48,10 @@ def test_the_readme_says_what_the_default_gains_on_collections():
     assert f"by {min(over_bm25):g} to {max(over_bm25):.0f}%." in readme
     assert f"the mean gain on the other seven is {means[1].lstrip('+')}." in readme
     assert f"{min(hurt):.0f} to {max(hurt):.0f}% lose more" in readme
+
+
+def test_the_guide_says_what_documents_lose_until_a_refit():
+    rows = json.loads((ROOT / "results" / "folded-in.json").read_text(encoding="utf-8"))["rows"]
+    losses = [-float(row[4].replace("−", "-").rstrip("%")) for row in rows]
+    guide = (ROOT / "docs" / "guides" / "update-documents.md").read_text(encoding="utf-8")
+    assert f"MAP was {min(losses)} to {max(losses)}% lower on four collections" in guide
