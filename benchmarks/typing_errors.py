@@ -171,6 +171,31 @@ def split(words: list[str], draw: random.Random) -> list[str]:
     return [*words[:at], words[at][:middle], words[at][middle:], *words[at + 1 :]]
 
 
+def misspelt_join(words: list[str], draw: random.Random) -> list[str]:
+    """Write two words as one, with an error in it."""
+    return _with_error(words, join(words, draw), 1, draw)
+
+
+def misspelt_split(words: list[str], draw: random.Random) -> list[str]:
+    """Write a long word as two, with an error in one of them."""
+    return _with_error(words, split(words, draw), 2, draw)
+
+
+def _with_error(
+    words: list[str], changed: list[str], number: int, draw: random.Random
+) -> list[str]:
+    """Return changed words with an error in one of those that differ first.
+
+    number  of words that differ
+    """
+    if changed == words:
+        return words
+    pairs = zip(changed, words, strict=False)
+    first = next(at for at, (new, old) in enumerate(pairs) if new != old)
+    at = first + draw.randrange(number)
+    return [*changed[:at], one_edit(changed[at], draw), *changed[at + 1 :]]
+
+
 def unfinished(words: list[str], draw: random.Random) -> list[str]:
     """Leave out the end of the last word, and what follows it."""
     places = [at for at, word in enumerate(words) if word.isalpha() and len(word) > 4]
@@ -198,6 +223,8 @@ KINDS: Final[Mapping[str, Callable[[list[str], random.Random], list[str]]]] = {
     "transposition": lambda words, draw: _in_one_word(words, draw, transposition),
     "join": join,
     "split": split,
+    "misspelt join": misspelt_join,
+    "misspelt split": misspelt_split,
     "unfinished": unfinished,
     "digits": digits,
 }

@@ -9,30 +9,29 @@ stems; the candidates are compared as documents write them, which decides.
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from rapidfuzz.distance import OSA
 
 from klsa_search.core.lazy import lazy_property
 from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.query_terms import UNKNOWN
-from klsa_search.search.query.interpretation import Word, Words
-from klsa_search.search.query.matching import count_all, counts_with, documents_with
+from klsa_search.search.query.matching import count_all, counts_with
 from klsa_search.search.query.pieces import PieceCache
-from klsa_search.search.query.similar_terms import SimilarTerms, cost
+from klsa_search.search.query.similar_terms import (
+    BOTH,
+    MIN_FITTING_LETTERS,
+    MIN_WORD_LETTERS,
+    SimilarTerms,
+    best_first,
+    priors,
+    unfinished_cost,
+)
 from klsa_search.search.query.term_dictionary import most_frequent_case
-
-MIN_WORD_LETTERS: Final = 4
-"""Letters of a word that is corrected, at least: shorter words have too many neighbours."""
-
-MIN_FITTING_LETTERS: Final = 3
-"""Letters of a word that is corrected if documents contain no word of the query, or if the
-correction fits its other words, at least."""
+from klsa_search.search.query.two_words import TwoWords
 
 MIN_CONTEXT_WEIGHT: Final = 1.0
 """Weight of the other words from which a shorter word than `MIN_WORD_LETTERS` is corrected."""
@@ -71,16 +70,6 @@ _BOUNDS: Final = (-1.5, 4.0)
 _CANDIDATES: Final = 12
 """Candidates that are compared by their frequency."""
 
-_HALF_CANDIDATES: Final = 4
-"""Candidates for the misspelt half of a word, the most frequent, at most."""
-
-_UNFINISHED: Final = 1.0
-_MISSING_LETTER: Final = 0.3
-"""Costs of a word that is not typed to its end, and of each letter that is missing."""
-
-_BOTH: Final = 1.5
-"""Further cost of a word that is misspelt as well."""
-
 
 class Correction(NamedTuple):
     """A correction of a word.
@@ -88,11 +77,17 @@ class Correction(NamedTuple):
     terms  term numbers
     words  as documents write them
     sure   whether it replaces the word, or is only suggested
+    score  by which it is compared with others: see `Corrector._best`
+    prior  the same without the weights of other words
+    cost   of the error, which both have
     """
 
     terms: tuple[int, ...]
     words: str
     sure: bool = True
+    score: float = 0.0
+    prior: float = 0.0
+    cost: float = 0.0
 
 
 class WordContext(NamedTuple):
@@ -122,6 +117,7 @@ class _Best(NamedTuple):
 
     score: float
     weight: float
+    cost: float
     term: int
     written: str
     form: str
@@ -139,6 +135,7 @@ class Corrector:
         self._term_dictionary, self._divider = pieces.term_dictionary, pieces.divider
         self._configured_words = pieces.configured_words
         self.similar = SimilarTerms(self._analyzer, self._snapshot.vocabulary.runs)
+        self._two_words = TwoWords(pieces, self.similar)
         self._corrections: dict[Hashable, Correction | None] = {}
         self._bests: dict[Hashable, _Best | None] = {}
 
@@ -177,11 +174,13 @@ class Corrector:
         if best and is_short and best.weight < MIN_CONTEXT_WEIGHT:
             best = None
         if best is None and not parts and is_word and where.context is not None:
-            parts = self._apart(word, evidence)
+            parts = self._two_words.written_as(word, evidence)
         if best is None:
             terms = tuple(part.number for part in parts)
             return Correction(terms, " ".join(part.text for part in parts)) if parts else None
-        return Correction((best.term,), best.written, self._is_sure(folded, best, where))
+        is_sure = self._is_sure(folded, best, where)
+        prior = best.score - best.weight
+        return Correction((best.term,), best.written, is_sure, best.score, prior, best.cost)
 
     @property
     def is_large(self) -> bool:
@@ -215,56 +214,10 @@ class Corrector:
                 (math.log(max(frequencies[n], 1)) + weights[n] for n in rarest), default=0.0
             )
             weight = max(weights.values(), default=0.0)
-            best = _Best(score - cost_, weight, UNKNOWN, configured.written, configured.folded)
+            form = configured.folded
+            best = _Best(score - cost_, weight, cost_, UNKNOWN, configured.written, form)
             candidates.append(best)
         return max(candidates, key=lambda best: (best.score, best.form), default=None)
-
-    def _apart(self, word: str, evidence: Evidence) -> Words:
-        """Return the two words, most often in the same documents, that are written as this one.
-
-        They may share a letter, as in *hardrive*. Or one of them is misspelt, as in *coffemachine*,
-        if documents write them side by side.
-        """
-        halves = self._divider.halves(word) or self._divider.halves(word, shared=1)
-        divisions = [tuple(map(self._word, pair)) for pair in halves]
-        counts = {
-            words: count_all(self._snapshot, [[(one.number,)] for one in words], evidence)
-            for words in divisions
-            if min(len(one.text) for one in words) >= MIN_WORD_LETTERS
-            and min(one.number for one in words) >= 0  # a half may be a term only in pieces
-        }
-        if not any(counts.values()):
-            counts = {
-                words: documents_with(self._snapshot, [one.number for one in words], evidence)
-                for words in self._misspelt_halves(word, evidence)
-            }
-        best = max(counts, key=counts.__getitem__, default=())
-        return best if best and counts[best] else ()
-
-    def _misspelt_halves(self, word: str, evidence: Evidence) -> Iterator[Words]:
-        """Yield a word as one that documents contain and one that is probably meant."""
-        folded, frequencies = self._analyzer.folded(word), self._snapshot.query_kernel.frequencies
-        for border in range(MIN_WORD_LETTERS, len(folded) - MIN_WORD_LETTERS + 1):
-            halves = [self._word(folded[:border]), self._word(folded[border:])]
-            unknown = [at for at, half in enumerate(halves) if half.number < 0]
-            common = [self._analyzer.term(half.text) in self._common for half in halves]
-            if len(unknown) != 1 or any(common):
-                continue
-            (at,) = unknown
-            typed = halves[at].text
-            terms, distances = self.similar.near(typed, 1)
-            near = terms[distances <= 1]
-            first = self._best_first({term: frequencies[term] for term in near.tolist()})
-            for term in first[:_HALF_CANDIDATES]:
-                (forms,) = self._term_dictionary.forms([term], evidence)
-                nearest = self._nearest_form(typed, forms, 1, unfinished=False)
-                if nearest is not None:
-                    halves[at] = Word(most_frequent_case(forms, nearest[1]), term)
-                    yield tuple(halves)
-
-    def _word(self, text: str) -> Word:
-        number = self._snapshot.vocabulary.numbers.get(self._analyzer.term(text), UNKNOWN)
-        return Word(text, number)
 
     def _is_sure(self, word: str, best: _Best, where: WordContext) -> bool:
         """Return whether a candidate replaces a word.
@@ -276,8 +229,7 @@ class Corrector:
         is_configured = best.term == UNKNOWN and OSA.distance(word, form) == 1
         if sorted(form) == sorted(word) or is_configured:
             return True
-        documents, large = self._snapshot.query_kernel.documents, self.is_large
-        by_itself = where.context is None
+        large, by_itself = self.is_large, where.context is None
         edits = 2 if by_itself and len(word) >= TWO_EDIT_LETTERS else 1
         if large and len(word) >= SURE_LETTERS and OSA.distance(word, form) <= edits:
             return True
@@ -285,9 +237,13 @@ class Corrector:
             return True
         if where.alone and (where.abbreviation or not where.context):
             return False
+        return not by_itself and best.score > self.least_score(word)
+
+    def least_score(self, word: str) -> float:
+        """Return the score above which a candidate replaces an unknown word."""
+        documents = self._snapshot.query_kernel.documents
         further_letters = max(len(word) - SURE_LETTERS, 0)
-        likely = PER_LOG_DOCUMENTS * math.log(documents) + PER_LETTER * further_letters
-        return not by_itself and best.score + likely > 0
+        return -PER_LOG_DOCUMENTS * math.log(documents) - PER_LETTER * further_letters
 
     def _best(
         self, word: str, evidence: Evidence, where: WordContext, least: int = 1
@@ -308,12 +264,12 @@ class Corrector:
         edits = 2 if len(word) >= for_two and least == 1 else 1
         terms, distances = self.similar.near(word, edits)
         frequencies = self._snapshot.query_kernel.frequencies
-        scores = _priors(frequencies[terms], distances)
+        scores = priors(frequencies[terms], distances)
         if where.unfinished and len(word) >= MIN_WORD_LETTERS:
             begun, distances = self.similar.begun(word, 1)
-            missing = [_unfinished(word, self._name(term)) + _BOTH for term in begun.tolist()]
+            missing = [unfinished_cost(word, self._name(term)) + BOTH for term in begun.tolist()]
             terms = np.concatenate((terms, begun))
-            scores = np.concatenate((scores, _priors(frequencies[begun], distances) - missing))
+            scores = np.concatenate((scores, priors(frequencies[begun], distances) - missing))
         prior: dict[int, float] = {}
         for term, score in zip(terms.tolist(), scores.tolist(), strict=True):
             if frequencies[term] >= least:
@@ -321,7 +277,7 @@ class Corrector:
         if len(prior) > _CANDIDATES:
             last = sorted(prior.values(), reverse=True)[_CANDIDATES - 1]
             prior = {term: score for term, score in prior.items() if score >= last}
-        candidates = self._best_first(prior)[:_CANDIDATES]
+        candidates = best_first(prior, self._snapshot.vocabulary.terms)[:_CANDIDATES]
         if not candidates:
             return None
         weights = self.weights(candidates, where.context or (), evidence)
@@ -331,32 +287,14 @@ class Corrector:
             if best is not None and best.score >= prior[term] + weights[term]:
                 break
             (forms,) = self._term_dictionary.forms([term], evidence)
-            nearest = self._nearest_form(word, forms, edits, unfinished=where.unfinished)
+            nearest = self.similar.nearest_form(word, forms, edits, unfinished=where.unfinished)
             if nearest is not None:
                 cost_, form = nearest
                 score = math.log(frequencies[term]) + weights[term] - cost_
                 if best is None or score > best.score:
-                    best = _Best(score, weights[term], term, most_frequent_case(forms, form), form)
+                    written = most_frequent_case(forms, form)
+                    best = _Best(score, weights[term], cost_, term, written, form)
         return best
-
-    def _nearest_form(
-        self, word: str, forms: Counter[str], edits: int, *, unfinished: bool
-    ) -> tuple[float, str] | None:
-        """Return the cost of the written form that is probably meant by a word, and the form."""
-        counts, costs = Counter[str](), list[tuple[float, str]]()
-        for form, count in forms.items():
-            counts[form.casefold()] += count
-        for form in counts:
-            folded = self._analyzer.folded(form)
-            costs.append((cost(word, folded, edits), form))
-            if unfinished and len(word) >= MIN_WORD_LETTERS:
-                missing = _unfinished(word, folded) + _BOTH
-                costs += (
-                    (cost(word, folded[:length], 1) + missing, form)
-                    for length in range(len(word) - 1, min(len(word) + 2, len(folded)))
-                )
-        best = min(costs, key=lambda one: (one[0] - math.log(counts[one[1]]), one), default=None)
-        return None if best is None or math.isinf(best[0]) else best
 
     def weights(
         self, terms: Sequence[int], context: Sequence[int], evidence: Evidence
@@ -386,13 +324,7 @@ class Corrector:
         completions  of it, most frequent first
         """
         folded = self._analyzer.folded(word)
-        terms = completions[:_CANDIDATES]
-        weights = self.weights(terms, context, evidence)
-        frequencies = self._snapshot.query_kernel.frequencies
-        likely = max(
-            math.log(frequencies[term]) + weights[term] - _unfinished(folded, self._name(term))
-            for term in terms
-        )
+        likely = self.unfinished_score(folded, completions, context, evidence)
         where = WordContext(context, alone=not context)
         best = self._best(folded, evidence, where) if len(folded) >= MIN_WORD_LETTERS else None
         if best is not None and best.score > likely:
@@ -400,17 +332,29 @@ class Corrector:
         documents = self._snapshot.query_kernel.documents
         return bool(context) and likely + PER_LOG_DOCUMENTS * math.log(documents) <= 0
 
+    def unfinished_score(
+        self,
+        folded: str,
+        completions: Sequence[int],
+        context: tuple[int, ...],
+        evidence: Evidence,
+    ) -> float:
+        """Return the score of the best completion of a folded word: see `Corrector._best`."""
+        terms = completions[:_CANDIDATES]
+        weights = self.weights(terms, context, evidence)
+        frequencies = self._snapshot.query_kernel.frequencies
+        return max(
+            math.log(frequencies[term]) + weights[term] - unfinished_cost(folded, self._name(term))
+            for term in terms
+        )
+
     def begun(self, beginning: str) -> list[int]:
         """Return terms with a beginning at one edit of a folded text, best first."""
         terms, distances = self.similar.begun(beginning, 1)
         frequencies = self._snapshot.query_kernel.frequencies
-        priors = _priors(frequencies[terms], distances).tolist()
-        ordered = self._best_first(dict(zip(terms.tolist(), priors, strict=True)))
+        scores = dict(zip(terms.tolist(), priors(frequencies[terms], distances), strict=True))
+        ordered = best_first(scores, self._snapshot.vocabulary.terms)
         return [term for term in ordered if frequencies[term]]
-
-    def _best_first(self, score_of: Mapping[int, float]) -> list[int]:
-        """Return terms, best first; equal ones by name, as later numbers differ in partitions."""
-        return sorted(score_of, key=lambda term: (-score_of[term], self._name(term)))
 
     def _name(self, term: int) -> str:
         return self._snapshot.vocabulary.terms[term]
@@ -419,15 +363,3 @@ class Corrector:
     def _common(self) -> frozenset[str]:
         """Terms of the language's function words, which are never corrected."""
         return self._analyzer.common()
-
-
-def _unfinished(word: str, meant: str) -> float:
-    """Return the cost of a word that is the beginning of another one, or about that."""
-    return _UNFINISHED + _MISSING_LETTER * max(len(meant) - len(word), 0)
-
-
-def _priors(
-    frequencies: npt.NDArray[np.int64], distances: npt.NDArray[np.float64]
-) -> npt.NDArray[np.float64]:
-    """Return scores of candidates by their frequency and number of edits."""
-    return np.log(np.maximum(frequencies, 1)) - 3.5 * distances

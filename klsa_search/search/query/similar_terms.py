@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 from weakref import WeakKeyDictionary
@@ -45,11 +47,26 @@ _NEIGHBOURS: Final = frozenset(
 _ALIKE_FIRST: Final = {"c": "k", "k": "c"}
 """Letters that are alike in sound where a word begins: *kalender*."""
 
+MIN_WORD_LETTERS: Final = 4
+"""Letters of a word that is corrected, at least: shorter words have too many neighbours."""
+
+MIN_FITTING_LETTERS: Final = 3
+"""Letters of a word that is corrected if documents contain no word of the query, or if the
+correction fits its other words, at least."""
+
 SLIP: Final = 3.0
 MISSPELT: Final = 4.0
 UNLIKELY: Final = 5.5
 """Costs of an edit, -ln of how often it happens: two letters change places or one is doubled; one
 is missing, added or replaced by a similar one; another one is replaced."""
+
+
+UNFINISHED: Final = 1.0
+MISSING_LETTER: Final = 0.3
+"""Costs of a word that is not typed to its end, and of each letter that is missing."""
+
+BOTH: Final = 1.5
+"""Further cost of a word that is misspelt as well."""
 
 
 class SimilarTerms:
@@ -111,6 +128,25 @@ class SimilarTerms:
                 within = distances <= edits
                 begun.append((run.numbers[positions[within]], distances[within]))
         return _nearest(begun)
+
+    def nearest_form(
+        self, word: str, forms: Counter[str], edits: int, *, unfinished: bool
+    ) -> tuple[float, str] | None:
+        """Return the cost of the written form that is probably meant by a word, and the form."""
+        counts, costs = Counter[str](), list[tuple[float, str]]()
+        for form, count in forms.items():
+            counts[form.casefold()] += count
+        for form in counts:
+            folded = self._analyzer.folded(form)
+            costs.append((cost(word, folded, edits), form))
+            if unfinished and len(word) >= MIN_WORD_LETTERS:
+                missing = unfinished_cost(word, folded) + BOTH
+                costs += (
+                    (cost(word, folded[:length], 1) + missing, form)
+                    for length in range(len(word) - 1, min(len(word) + 2, len(folded)))
+                )
+        best = min(costs, key=lambda one: (one[0] - math.log(counts[one[1]]), one), default=None)
+        return None if best is None or math.isinf(best[0]) else best
 
 
 def _within(
@@ -188,3 +224,20 @@ def cost(word: str, meant: str, edits: int) -> float:
     if word[at + 1 :] != meant[at + 1 :]:
         return SLIP
     return MISSPELT if frozenset((word[at], meant[at])) in _NEIGHBOURS else UNLIKELY
+
+
+def unfinished_cost(word: str, meant: str) -> float:
+    """Return the cost of a word that is the beginning of another one, or about that."""
+    return UNFINISHED + MISSING_LETTER * max(len(meant) - len(word), 0)
+
+
+def priors(
+    frequencies: npt.NDArray[np.int64], distances: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """Return scores of candidates by their frequency and number of edits."""
+    return np.log(np.maximum(frequencies, 1)) - 3.5 * distances
+
+
+def best_first(score_of: Mapping[int, float], names: Sequence[str]) -> list[int]:
+    """Return terms, best first; equal ones by name, as later numbers differ in partitions."""
+    return sorted(score_of, key=lambda term: (-score_of[term], names[term]))

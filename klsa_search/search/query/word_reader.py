@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
+from itertools import pairwise
 from typing import Final
 
 from klsa_search.analysis.languages import stop_list
@@ -23,6 +24,7 @@ from klsa_search.search.query.interpretation import (
 )
 from klsa_search.search.query.joining import covered_words
 from klsa_search.search.query.pieces import PieceCache
+from klsa_search.search.query.similar_terms import UNLIKELY
 
 PREFIXED: Final = 5
 """Forms of a word with other joined articles and prepositions, the most frequent, at most."""
@@ -35,6 +37,12 @@ MAX_CORRECTIONS: Final = 10
 
 LESS_LIKELY: Final = 3.0
 """Factor by which words may be less frequent in a further language of a query."""
+
+MOST_UNLIKELY: Final = 100.0
+"""Minus the score of what is not meant."""
+
+SPLIT: Final = 3.0
+"""Cost of a blank within a word, as of an edit."""
 
 UNSEEN: Final = 0.1
 """Frequency of a word that is in no document."""
@@ -262,50 +270,90 @@ class WordReader:
         """Return words with those as one that are a misspelt word written apart: *co fee*.
 
         covered  words that documents write joined
+        The likeliest are joined first: *acou sttic* rather than *red acou*.
         """
-        rules, result, checked = builder.rules, words[:1], set[str]()
-        for word in words[1:]:
-            before = result[-1]
-            unknown = [one for one in (before, word) if one.number == UNKNOWN]
-            may_check = len(checked | {one.text for one in unknown}) <= MAX_CORRECTIONS
-            is_last = word in (rules.unfinished, rules.last)
-            is_joined = {before.text, word.text} <= {*covered}
-            if unknown and may_check and not is_last and not is_joined:
-                checked.update(one.text for one in unknown)
-                if self._is_misspelt_apart(before, word, unknown, rules):
-                    result[-1] = Word(f"{before.text} {word.text}", UNKNOWN)
-                    continue
-            result.append(word)
-        return result
+        rules, checked = builder.rules, set[str]()
+        gains = dict[int, float]()
+        for at, (before, word) in enumerate(pairwise(words)):
+            unknown = {one.text for one in (before, word) if one.number == UNKNOWN}
+            may_check = len(checked | unknown) <= MAX_CORRECTIONS and word != rules.last
+            if unknown and may_check and not {before.text, word.text} <= {*covered}:
+                checked |= unknown
+                gains[at] = self._gain_of_joining(before, word, rules)
+        joined = set[int]()
+        for at in sorted(gains, key=lambda at: (-gains[at], at)):
+            if gains[at] > 0 and joined.isdisjoint((at - 1, at, at + 1)):
+                joined.add(at)
+        return [
+            Word(f"{word.text} {words[at + 1].text}", UNKNOWN) if at in joined else word
+            for at, word in enumerate(words)
+            if at - 1 not in joined
+        ]
 
-    def _is_misspelt_apart(
-        self, before: Word, word: Word, unknown: Sequence[Word], rules: ParsingRules
-    ) -> bool:
-        """Return whether two words are one that is misspelt.
+    def _gain_of_joining(self, before: Word, word: Word, rules: ParsingRules) -> float:
+        """Return how much likelier two words are one that is misspelt: at most 0 if they are not.
 
-        No document contains one of them, which is no abbreviation and has neither synonyms nor a
-        correction, and the joined word has one that is no shorter and neither of the two.
+        No document contains one of them, which is no abbreviation and has no synonyms. The joined
+        word has a correction, which is neither of the two, and is likelier than what these are
+        meant to be side by side.
         """
-        text = before.text + word.text
+        text, words = before.text + word.text, (before, word)
         has_capitals = any(map(str.isupper, before.text[1:] + word.text[1:]))
         is_abbreviation = rules.has_case and has_capitals
         if not text.isalpha() or is_abbreviation or min(len(before.text), len(word.text)) < 2:
-            return False
-        for one in unknown:
-            has_synonyms = rules.synonyms is not None and self.term(one) in rules.synonyms
-            if has_synonyms or self._sure_correction(one.text, rules) is not None:
-                return False
-        correction = self._sure_correction(text, rules)
-        return (
-            correction is not None
-            and len(correction.terms) == 1
-            and correction.terms[0] not in {before.number, word.number} - {UNKNOWN}
-            and len(correction.words) >= len(text)
-        )
+            return 0.0
+        unknown = (one for one in words if one.number == UNKNOWN)
+        if rules.synonyms is not None and any(self.term(one) in rules.synonyms for one in unknown):
+            return 0.0
+        numbers = {before.number, word.number} - {UNKNOWN}
+        joined = self._sure_correction(text, rules, numbers)
+        if joined is None or len(joined.terms) > 1 or joined.terms[0] in numbers:
+            return 0.0
+        instead = self._score_unfinished(word, rules)
+        if joined.cost > UNLIKELY and rules.context:  # two errors, and something else to search for
+            instead = max(instead, self.corrector.least_score(text))
+        return min(joined.score - instead, joined.prior - self._prior_apart(words, rules)) - SPLIT
 
-    def _sure_correction(self, text: str, rules: ParsingRules) -> Correction | None:
-        """Return the correction that replaces an unknown word, if it has one."""
-        where = WordContext(rules.context, synonyms=rules.synonyms is not None)
+    def _score_unfinished(self, word: Word, rules: ParsingRules) -> float:
+        """Return the score of the best completion of a word at the end of the query."""
+        if word != rules.unfinished:
+            return -MOST_UNLIKELY
+        completions = self._term_dictionary.completions(word.text, rules.evidence)
+        if not completions:
+            return -MOST_UNLIKELY
+        folded, context = self._analyzer.folded(word.text), rules.context or ()
+        return self.corrector.unfinished_score(folded, completions, context, rules.evidence)
+
+    def _prior_apart(self, words: Sequence[Word], rules: ParsingRules) -> float:
+        """Return the logarithm of how many documents have words side by side, less the costs.
+
+        Unknown ones are corrected.
+        """
+        meant, cost = list[str](), 0.0
+        for word in words:
+            if word.number != UNKNOWN:
+                meant.append(word.text)
+                continue
+            correction = self._sure_correction(word.text, rules)
+            if correction is None:
+                return -MOST_UNLIKELY
+            meant += correction.words.split()
+            cost += correction.cost
+        documents = self._pieces.counts.side_by_side(meant, rules.evidence)
+        return math.log(documents or UNSEEN) - cost
+
+    def _sure_correction(
+        self, text: str, rules: ParsingRules, without: Collection[int] = ()
+    ) -> Correction | None:
+        """Return the correction that replaces an unknown word, if it has one.
+
+        without  terms of the query that do not count as other words
+        """
+        context = rules.context
+        if context is not None:
+            context = tuple(term for term in context if term not in without)
+        alone, has_synonyms = rules.context == (), rules.synonyms is not None
+        where = WordContext(context, alone=alone, synonyms=has_synonyms)
         correction = self.corrector.correction(text, rules.evidence, where)
         return correction if correction is not None and correction.sure else None
 
@@ -317,7 +365,9 @@ class WordReader:
         rules = builder.rules
         context, is_last = rules.context, word == rules.unfinished
         if context is not None:
-            context = (*context, *sorted(builder.corrected))
+            parts = {self._pieces.numbers[part] for part in word.text.split()}
+            kept = (term for term in context if term not in parts)
+            context = (*kept, *sorted(builder.corrected))
         if is_last:
             completions = self._term_dictionary.completions(word.text, rules.evidence)
             if completions and not self.corrector.is_misspelt(

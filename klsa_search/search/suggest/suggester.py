@@ -21,10 +21,11 @@ from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
 from klsa_search.search.engine.snapshot import Snapshot
-from klsa_search.search.query.corrections import MAX_WORD_LETTERS, MIN_WORD_LETTERS, WordContext
+from klsa_search.search.query.corrections import MAX_WORD_LETTERS, WordContext
 from klsa_search.search.query.interpretation import Word
 from klsa_search.search.query.matching import Alternatives, counts_with, pattern_names, pattern_of
 from klsa_search.search.query.parser import QueryParser
+from klsa_search.search.query.similar_terms import MIN_WORD_LETTERS
 from klsa_search.search.query.syntax import is_plain, last_word, may_be_boolean
 from klsa_search.search.query.term_dictionary import MAX_COMPLETIONS, most_frequent_form
 from klsa_search.search.suggest.titles import Lines

@@ -67,6 +67,12 @@ TYPED = [
     ("phone cse", "all", None, "phone case"),
     ("yoag matt", "all", None, "yoga mat"),
     ("hardrive", "all", None, "hard drive"),
+    ("lap topp", "all", None, "laptop"),
+    ("wireless head phnes", "all", None, "headphones"),
+    ("samsung telev siion", "all", None, "samsung television"),
+    ("smart pone 64", "all", None, "old smartphone"),
+    ("wirelessmosue", "all", None, "gaming mouse"),
+    ("gamingmuose", "all", None, "gaming mouse"),
 ]
 
 
@@ -85,6 +91,16 @@ def test_all_words_must_match_as_they_were_understood(shop):
         found = shop.search(query, match="all")
         assert found.total == shop.search(meant, match="all").total == 20
         assert found.interpretation.corrections == {query.split()[0]: meant.split()[0]}
+
+
+def test_two_words_stay_two_if_they_are_likelier_than_one(shop):
+    for query, corrections in [
+        ("coffee mashine", {"mashine": "machine"}),
+        ("phone caes", {"caes": "case"}),
+        ("old smart phonne", {"smart phonne": "smartphone"}),
+        ("gaming mou", {}),
+    ]:
+        assert shop.search(query).interpretation.corrections == corrections
 
 
 def test_one_letter_is_completed_while_it_is_typed(shop):
