@@ -27,7 +27,7 @@ def all_alike():
     return DocumentKernel.of(sparse.csr_array(sparse.eye_array(1500)))
 
 
-@pytest.mark.parametrize("dimensions", [1, 20, 50])
+@pytest.mark.parametrize("dimensions", [1, 50])
 def test_block_lanczos_equals_lanczos(kernel, dimensions):
     exact, found = decompose(kernel, dimensions), decompose(in_single(kernel), dimensions)
     assert found.eigenvectors.dtype == np.float32

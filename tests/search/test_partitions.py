@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import shutil
 
 import numpy as np
 import pytest
@@ -73,10 +74,10 @@ def test_the_default_finds_the_same(one, three):
         assert one.search(query).total == pytest.approx(three.search(query).total, rel=0.05)
 
 
-def test_one_call_finds_what_the_rounds_find(home, monkeypatch):
+def test_one_call_finds_what_the_rounds_find(three, tmp_path, monkeypatch):
     """A query by words alone is one call of the engine over all partitions of a process."""
     later = topic_records(60, seed=3)
-    with build(topic_records(COUNT), name="calls", home=home, partitions=3, workers=1) as index:
+    with open_index(shutil.copytree(three.path.parent, tmp_path / "calls")) as index:
         for written in ([], [{**record, "id": f"later {record['id']}"} for record in later]):
             index.add(written)
             index.delete(["d3", "d50", "d51"] if written else [])

@@ -3,7 +3,6 @@
 import pytest
 
 from klsa_search.errors import RateExceeded
-from klsa_search.service.catalog import Catalog
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware import clients
 from klsa_search.service.middleware.auth import Keys
@@ -67,14 +66,10 @@ def test_each_client_has_a_bucket_and_the_least_recent_is_dropped(clock, monkeyp
 
 
 @pytest.fixture
-def client(home, tmp_path, clock):
-    with Catalog(home, interval=0) as catalog:
-        app = catalog_app(
-            catalog,
-            keys=Keys(tmp_path / "keys.json", {"search", "metrics"}),
-            rates=Rates(2, clock),
-        )
-        yield AppClient(app, raise_server_exceptions=False)
+def client(shared_catalog, tmp_path, clock):
+    keys = Keys(tmp_path / "keys.json", {"search", "metrics"})
+    app = catalog_app(shared_catalog, keys=keys, rates=Rates(2, clock))
+    return AppClient(app, raise_server_exceptions=False)
 
 
 def test_each_key_has_its_own_rate(client, tmp_path, clock):
