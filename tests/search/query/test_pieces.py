@@ -100,6 +100,13 @@ def test_forms_met_before_change_no_query(parser, text, alone, spelling, operato
             assert said == parser.interpretation(text, parsed, settings)
 
 
+def test_forms_are_cached_if_they_depend_on_evidence_of_all_calls(snapshot):
+    parser = QueryParser(snapshot, Analyzer(), {}, documents_at, Synonyms({}, Analyzer()))
+    settings = ParsingSettings()
+    assert parser.parse("airfoil wing", settings, evidence=Evidence()).builder is not None
+    assert parser.parse("airfoil wing", settings).builder is None
+
+
 def test_cache_is_bounded_and_has_no_long_pieces(snapshot, monkeypatch):
     monkeypatch.setattr(pieces_module, "_CACHE_SIZE", 10)
     cache = PieceCache(snapshot, Analyzer(), documents_at, ConfiguredWords({}, (), Analyzer()))
