@@ -96,6 +96,7 @@ _RELAXED: Final[dict[Relaxed, str]] = {
 
 def write_results(results: SearchResults, sort: Sequence[str] = ()) -> None:
     """Write the hits, with the fields that they are sorted by, explanations and facets."""
+    from klsa_search.search.query.interpretation import filter_notes
     from klsa_search.search.query.syntax import QUOTES
 
     interpretation = results.interpretation
@@ -107,6 +108,8 @@ def write_results(results: SearchResults, sort: Sequence[str] = ()) -> None:
         elif word == applied[-1]:
             note += "; --spelling suggest searches as typed"
         echo(f"no match for `{word}`; {note}", err=True)
+    for note in filter_notes(interpretation, results.query):
+        echo(note, err=True)
     for phrase in interpretation.phrases:
         if interpretation.stop_words and phrase[0] not in QUOTES:
             echo(f"only documents with `{phrase}`; --no-operators searches its words", err=True)

@@ -25,6 +25,7 @@ from klsa_search.search.pages.assembly import beginning
 from klsa_search.search.pages.excerpts import span_of
 from klsa_search.search.pages.hits import place_of
 from klsa_search.search.pages.results import SearchResults
+from klsa_search.search.query.interpretation import filter_notes
 from klsa_search.search.ranking.parameters import checked_integer
 from klsa_search.storage.names import index_path
 
@@ -198,9 +199,9 @@ def _note(results: SearchResults, max_tokens: int) -> str:
     """Return what an assistant should know of the results, "" if they are complete and good."""
     if not results.hits and results.truncated:
         return f"nothing fits: no passage is within max_tokens = {max_tokens}; raise it"
+    notes = filter_notes(results.interpretation, results.query)
     if not results.hits:
-        return "nothing found; try other words"
-    notes = []
+        return "; ".join(["nothing found", *(notes or ["try other words"])])
     if results.good_match is False:
         notes.append("no good match: the passages may not answer the question")
     if results.truncated:

@@ -80,6 +80,7 @@ def test_the_interpretation_is_in_the_response(client):
         "synonyms": {},
         "corrections": {"wign": "wing"},
         "did_you_mean": '+wing -"no such thing" wing win*',
+        "suggested_filters": {},
         "id": None,
         "left_out": [],
     }

@@ -14,6 +14,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -53,6 +54,8 @@ FilterLike = str | Mapping[str, Any] | Filter
 
 CACHE_SIZE: Final = 2**25
 """Bytes of cached masks, at most."""
+PARSED: Final = 64
+"""Filters in text form that are cached as they were parsed."""
 _OVERHEAD: Final = 2**11
 """Approximate bytes of a mask besides its bits: the filter and Python objects."""
 
@@ -168,10 +171,13 @@ class FilterCache:
 def filter_of(filter_: FilterLike) -> Filter:
     """Return a filter, parsed; QueryError."""
     if isinstance(filter_, str):
-        return filter_of_text(filter_)
+        return _parsed(filter_)
     if isinstance(filter_, Mapping):
         return filter_of_mapping(filter_)
     return filter_
+
+
+_parsed: Final = lru_cache(PARSED)(filter_of_text)
 
 
 def key_of(filter_: FilterLike) -> tuple[str, str]:

@@ -145,6 +145,21 @@ def truth_of(filter_: Filter) -> bool | None:
     return truth(filter_)
 
 
+def equality(field: str, value: str) -> str:
+    """Return the condition that a field equals a value, as a filter in text form has it.
+
+    >>> equality("brand", "Bosch"), equality("brand", "Black & Decker")
+    ('brand = Bosch', 'brand = "Black & Decker"')
+    """
+    return f"{_quoted(field)} = {_quoted(value)}"
+
+
+def _quoted(text: str) -> str:
+    if _WORD.fullmatch(text) and text.lower() not in _RESERVED:
+        return text
+    return '"' + re.sub(r'(["\\])', r"\\\1", text) + '"'
+
+
 MAX_CHARACTERS: Final = 10_000
 
 # With its flag i, WORD covers the keywords: Lark reads a word to its end, then looks whether it is
@@ -183,6 +198,10 @@ _SAME: Final = {"==": "=", "<>": "!=", "between": "to", "between and": "to"}
 """Operators of SQL and programming languages, and those that they are."""
 _ESCAPED: Final = {quote: re.compile(rf"\\(.)|{quote}({quote})", re.DOTALL) for quote in "\"'"}
 """Characters behind \\ and doubled quotes, by the quote around them."""
+_WORD: Final = re.compile(r"""[^\s()\[\],=<>!"'\\]+""")
+_RESERVED: Final = frozenset(
+    {"and", "or", "not", "to", "in", "is", "null", "between", "contains", "exists"}
+)
 _COLON: Final = re.compile(
     r"""([^\W\d][^\s()\[\],=<>!"':]*)\s*:\s*("[^"]*"|'[^']*'|[^\s()\[\]]*)\s*"""
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -28,6 +28,7 @@ from klsa_search.search.pages.hits import fetch_hits
 from klsa_search.search.pages.named_documents import id_rank
 from klsa_search.search.pages.planning import QueryPlan, Ranking, plan_search
 from klsa_search.search.pages.results import Hit, SearchResults
+from klsa_search.search.pages.suggested_filters import Values, typed_values, with_suggestions
 from klsa_search.search.parts.merging import PageEntry, by_score, merged_facets, merged_order
 from klsa_search.search.parts.part_search import (
     ALL_VALUES,
@@ -46,6 +47,7 @@ from klsa_search.search.parts.reading import (
     scores_of,
 )
 from klsa_search.search.parts.rounds import PartSearches
+from klsa_search.search.query.interpretation import QueryInterpretation
 from klsa_search.search.query.query import Query
 from klsa_search.search.rankers import RANKERS
 from klsa_search.search.ranking.searcher import SeedCandidates, ranks_with_klsa_engine
@@ -75,6 +77,7 @@ def search_parts(reader: Reader, query: Query) -> SearchResults:
         searched, plan = plan_search(state, query, models)
         top, facets = collect(searched, plan)
         total, hits = top.total, fetch_hits(state, searched, plan, top)
+        plan = _suggesting(plan, lambda: [typed_values(state, query)])
     else:
         ((plan, total, facets, hits),) = parts.complete([_merged(parts.searches(), query, reader)])
     return assemble_results(
@@ -124,7 +127,15 @@ async def _merged(
     names = dict.fromkeys((*query.facets, *query.disjunctive_facets))
     merged = merged_facets(facets_of_pages, query.max_facet_values, names)
     rules = replace(plan.rules, pins=dict(enumerate(pins))) if pins else plan.rules
+    plan = _suggesting(plan, lambda: [page.typed for page in answered])
     return plan._replace(request=query, rules=rules), total, merged, hits
+
+
+def _suggesting(plan: QueryPlan, of_parts: Callable[[], Sequence[Values]]) -> QueryPlan:
+    """Return a plan whose interpretation has the filters that the values of all parts suggest."""
+    said = plan.interpretation
+    suggesting = QueryInterpretation.when_read(lambda: with_suggestions(said, of_parts()))
+    return plan._replace(interpretation=suggesting)
 
 
 def rank_parts(

@@ -8,6 +8,7 @@ sorting and snippets are computed in the part, and no step sends arrays as long 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -34,6 +35,7 @@ from klsa_search.search.pages.hits import fetch_hits
 from klsa_search.search.pages.named_documents import id_match_of
 from klsa_search.search.pages.planning import QueryPlan, plan_search
 from klsa_search.search.pages.results import Hit
+from klsa_search.search.pages.suggested_filters import Values, typed_values
 from klsa_search.search.query.query import Query
 from klsa_search.search.ranking.searcher import (
     AllPartitions,
@@ -72,6 +74,7 @@ class PartPage(NamedTuple):
     answers       to questions of the ranking that the evidence leaves open, from these documents;
                   if there are some, there are no documents
     hits          all hits, if another process returns them with the page
+    typed         values of the documents of the part that are like what was typed
     """
 
     doc_ids: DocIds
@@ -86,6 +89,7 @@ class PartPage(NamedTuple):
     code_matches: Sequence[bool] = ()
     answers: Answers = NONE
     hits: Sequence[Hit] | None = None
+    typed: Values = MappingProxyType({})
 
 
 class PartRequest(NamedTuple):
@@ -143,6 +147,7 @@ class PartSearch:
         plan: QueryPlan | None = None,
     ) -> None:
         self._state, self.query = state, request.query
+        self._suggests = not request.ranks_only
         self._evidence = evidence or Evidence(request.evidence)
         self._ranked = state.searched_by(request.query.group)
         self._ranks_passages = self._ranked is not state
@@ -265,13 +270,18 @@ class PartSearch:
             top.doc_ids, top.scores, top.total, facets, ordinals, keys,
             not is_sorted and first == [plan.id_match], distinct, pinned,
             () if code_matches is None else code_matches[top.doc_ids].tolist(), evidence.local,
+            typed=self._typed(),
         )  # fmt: skip
 
     def page(self, top: TopDocs) -> PartPage:
         """Return the page of a search whose first documents were found with those of others."""
         self._top = top
         ordinals = self._ranked.snapshot.ordinals_of(top.doc_ids)
-        return PartPage(top.doc_ids, top.scores, top.total, {}, ordinals)
+        return PartPage(top.doc_ids, top.scores, top.total, {}, ordinals, typed=self._typed())
+
+    def _typed(self) -> Values:
+        """Return the values that are like what was typed, unless nothing is suggested."""
+        return typed_values(self._state, self.query) if self._suggests else {}
 
     def fetch(self, positions: Sequence[int] | None) -> tuple[Hit, ...]:
         """Return the hits at some positions of the page, or all."""

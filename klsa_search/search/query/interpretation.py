@@ -12,6 +12,7 @@ from pydantic import ConfigDict
 from klsa_search.core.array_types import DocumentMask
 from klsa_search.core.lazy import LazyFields
 from klsa_search.core.parameters import SpellingName
+from klsa_search.core.wording import counted
 from klsa_search.search.engine.evidence import LOCAL, Evidence
 from klsa_search.search.engine.query_terms import UNKNOWN
 from klsa_search.search.query.syntax import Clause
@@ -66,6 +67,9 @@ class QueryInterpretation(LazyFields):
               words as typed
     did_you_mean  the query with all corrections applied, if some were only suggested, else None;
               None if no document contains any of the words that it would keep
+    suggested_filters  conditions of the filter that no document satisfies, and words that are values
+              of a keyword field of more documents than contain them; with the conditions for the
+              values that differ in case, accents and blanks alone, and their numbers of documents
     id        ID of a document that is the whole query: the first hit, unless a filter excludes it
 
     >>> results = index.search('"bald tyres" coolants pum* -red')
@@ -77,6 +81,8 @@ class QueryInterpretation(LazyFields):
     >>> said = index.search("coolnat leeks").interpretation
     >>> said.corrections, said.unknown, said.did_you_mean
     ({'coolnat': 'coolant', 'leeks': 'leaks'}, ('leeks',), 'coolant leaks')
+    >>> index.search("coolant", filter="about = Pumps").interpretation.suggested_filters
+    {'about = Pumps': {'about = pumps': 2}}
     """
 
     __pydantic_config__ = ConfigDict(json_schema_serialization_defaults_required=True)
@@ -96,7 +102,30 @@ class QueryInterpretation(LazyFields):
     synonyms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     corrections: Mapping[str, str] = field(default_factory=dict)
     did_you_mean: str | None = None
+    suggested_filters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     id: str | None = None
+
+
+_SHOWN: Final = 3
+"""Conditions that a note names, at most."""
+
+
+def filter_notes(said: QueryInterpretation, query: str) -> list[str]:
+    """Return what `suggested_filters` of a query says, for people.
+
+    >>> from klsa_search.search.query.interpretation import filter_notes
+    >>> filter_notes(QueryInterpretation(suggested_filters={"red": {"colour = Red": 2}}), "red hat")
+    ['`red` is a value of a field; filter by `colour = Red` (2 documents)']
+    """
+    notes = []
+    for written, filters in said.suggested_filters.items():
+        fact = "is a value of a field" if written in query else "is true of no document"
+        choices = (
+            f"`{condition}` ({counted(count, 'document')})"
+            for condition, count in [*filters.items()][:_SHOWN]
+        )
+        notes.append(f"`{written}` {fact}; filter by {' or '.join(choices)}")
+    return notes
 
 
 _WORD: Final = re.compile(r"\w+")

@@ -98,13 +98,13 @@ class QueryParser:
         analyzer = analyzer.preferring(snapshot.vocabulary.numbers)
         self.snapshot, self.analyzer = snapshot, analyzer
         searched = snapshot.forward.fields.searched
-        self._columns = {name: columns[name] for name in columns.keys() - set(searched)}
+        self.columns = {name: columns[name] for name in columns.keys() - set(searched)}
         self.fields = {*searched, *columns}
         configured = ConfiguredWords(synonyms.as_written, rules, analyzer)
         self.pieces = PieceCache(snapshot, analyzer, documents_at, configured)
         self.codes = CodeReader(self.pieces)
         self.operators = OperatorReader(self.pieces, self.fields, stored)
-        self._clauses = ClauseReader(self.pieces, self._columns)
+        self._clauses = ClauseReader(self.pieces, self.columns)
         self.words, self._stop_words = self._clauses.words, self.pieces.stop_words
         self._forms: dict[tuple[SpellingName, bool], _native.QueryForms] = {}
         # Words that a tokenizer finds, or that have to tell the language together.
@@ -277,7 +277,7 @@ class QueryParser:
         texts = [query]  # what it neither excludes nor filters by
         if boolean is None:
             kept = (clause for clause in clauses if clause.sign != "-")
-            texts = [clause.text for clause in kept if clause.field not in self._columns]
+            texts = [clause.text for clause in kept if clause.field not in self.columns]
         words = [word for text in texts for word in self.pieces.words(text)]
         if typed:
             context = dict.fromkeys(word.number for word in words if word.number >= 0)

@@ -385,6 +385,7 @@ export interface Interpretation {
   synonyms: Record<string, string[]>;
   corrections: Record<string, string>;
   did_you_mean: string | null;
+  suggested_filters: Record<string, Record<string, number>>;
   id: string | null;
 }
 

@@ -168,6 +168,25 @@ class Field:
         """
         return self._ranges(Column.containing, text)(0, len(self))
 
+    def alike(
+        self, text: str, live: DocumentMask, *, most_bytes: int | None = None
+    ) -> Counter[str]:
+        """Return values of a keyword field that are like this but for case, accents and blanks.
+
+        live        documents that count, with those that are not deleted
+        most_bytes  about how many bytes the distinct texts have if they are compared; None for any
+        With their numbers of documents, none of which is 0. Cost: 1.5 µs for each distinct text at
+        the first call, and a mask for each value.
+        """
+        if most_bytes is not None and self.content > most_bytes:
+            return Counter()
+        texts = (like for column in self._columns for like in column.texts_alike.of(text))
+        return +Counter({like: self.count(like, live) for like in dict.fromkeys(texts)})
+
+    def count(self, value: object, live: DocumentMask) -> int:
+        """Return the number of live documents with a value. Cost: that of a mask."""
+        return int(np.count_nonzero(self.equal(value) & live))
+
     def _ranges(
         self, predicate: Callable[..., ColumnPredicate], *arguments: object
     ) -> ColumnPredicate:

@@ -21,7 +21,13 @@ import numpy.typing as npt
 from klsa_search.collection.model import Document
 from klsa_search.core.array_types import DocumentMask, GrowableArray, SortedTexts
 from klsa_search.core.build_settings import MAX_FIELDS, FieldType
-from klsa_search.storage.columns.column import DTYPES, Column, ColumnArrays, packed
+from klsa_search.storage.columns.column import (
+    DTYPES,
+    Column,
+    ColumnArrays,
+    TextsAlike,
+    packed,
+)
 from klsa_search.storage.columns.columns import Field, Fields, extended
 from klsa_search.storage.columns.local_forms import GENERAL, LocalForms
 from klsa_search.storage.columns.values import (
@@ -69,6 +75,7 @@ class GrowingColumn:
         self._starts.extend(np.zeros(skipped + 1, np.int64))
         self._texts: list[str] = []
         self._numbers: dict[str, int] = {}
+        self._alike = TextsAlike(self._texts)
 
     def __len__(self) -> int:
         """Return the number of documents."""
@@ -96,7 +103,8 @@ class GrowingColumn:
     def present(self, name: str) -> Column:
         """Return the column of the present documents, whose arrays are made at the first use."""
         make = partial(self._arrays, self._values.rows, self._starts.rows, len(self._texts))
-        return Column(name, self.kind, len(self), make, len(self._values), self.content)
+        values = len(self._values)
+        return Column(name, self.kind, len(self), make, values, self.content, self._alike)
 
     def _number_of(self, value: object) -> int | None:
         """Return the number of a text; TypeMismatch if there are too many."""

@@ -368,6 +368,15 @@ function drawInterpretation({ interpretation, query }) {
     lines.push(phrase("Did you mean {words}?",
       { words: change({ q: meant, spelling: null, page: null }, el("em", meant)) }));
   }
+  for (const [written, filters] of Object.entries(interpretation.suggested_filters)) {
+    const ofQuery = query.includes(written), before = state.get("filter");
+    const choices = Object.entries(filters).slice(0, 3).flatMap(([condition, count], at) => [at ? ", " : null,
+      ofQuery ? change({ filter: before ? `(${before}) AND ${condition}` : condition, page: null }, el("em", condition)) : el("em", condition),
+      ` (${many(count, "document")})`]);
+    const values = { words: el("em", written), filters: choices };
+    lines.push(ofQuery ? phrase("{words} is a value of a field: filter by {filters}.", values)
+      : phrase("No document has {words}; filter by {filters}.", values));
+  }
   const unknown = interpretation.unknown.filter((word) => !(word in interpretation.corrections));
   if (unknown.length) lines.push(phrase("No match for {words}.", { words: list(unknown) }));
   const capitals = interpretation.phrases.filter((phrase) => !/^["“”]/.test(phrase));
