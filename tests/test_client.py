@@ -156,7 +156,7 @@ def test_vectors_are_sent_and_returned(client, tmp_path):
     mapping = {"id": "1", "text": "A fast bicycle.", "_vectors": {"m": one}}
     document = Document(id="2", text="A helmet.", metadata={"_vectors": {"m": [other, one]}})
     assert shop.add([mapping, document]) == 2
-    assert shop.patch("1", {"_vectors": {"m": other}}).added == 1
+    assert shop.patch("1", {"_vectors": {"m": other}}).changed == 1
     with open_index(tmp_path / "shop") as index:
         for id_ in ("1", "2"):
             assert shop.document(id_) == index.document(id_)
@@ -218,13 +218,14 @@ def test_an_index_is_made_filled_changed_and_deleted(client):
     assert shop.info().settings["fields"] == ["price:number"]
     assert shop.add(iter(BIKES)) == 3
     assert shop.add([Document(id="4", text="A lamp.", metadata={"price": 5})]) == 1
-    assert shop.patch("4", {"title": "Lamp", "price": None}).added == 1
+    assert shop.patch("4", {"title": "Lamp", "price": None}).changed == 1
     assert (shop.document("4").title, shop.document("4").metadata) == ("Lamp", {})
-    assert shop.patch_many([{"id": "4", "price": 6}, {"id": "1", "text": "A bell."}]).added == 2
+    assert shop.patch_many([{"id": "4", "price": 6}, {"id": "1", "text": "A bell."}]).changed == 2
     assert (shop.document("4").metadata, shop.document("1").text) == ({"price": 6}, "A bell.")
     with pytest.raises(ArgumentError, match="is a text"):
         shop.delete("123")
-    assert shop.delete(["4", "never there"]) == 1
+    deleted = shop.delete(["4", "never there"])
+    assert (deleted, deleted.unknown) == (1, ("never there",))
     synced = shop.sync([*BIKES[1:], {"id": "5", "text": "A bell."}])
     assert (synced.added, synced.deleted, synced.unchanged) == (("5",), ("1",), 2)
     assert shop.sync([], max_delete="100%", dry_run=True).unchanged == 0
@@ -447,7 +448,7 @@ def test_coroutines_find_the_same(shop_path, tmp_path):
             assert await shop.suggest("bi")
             bell = await client.create_index("bell")
             assert await bell.add(bells()) == 3
-            assert (await bell.patch("bell 1", {"title": "Ring"})).added == 1
+            assert (await bell.patch("bell 1", {"title": "Ring"})).changed == 1
             assert (await bell.document("bell 1")).title == "Ring"
             assert await bell.delete(["bell 1"]) == 1
             assert (await bell.sync(bells())).added == ("bell 1",)

@@ -71,14 +71,16 @@ def add(
 @click.argument("ids", nargs=-1, required=True)
 @json_option
 def delete(path: Path, ids: tuple[str, ...], as_json: bool) -> None:
-    """Delete documents by ID from an index; unknown IDs are ignored."""
+    """Delete documents by ID from an index; unknown IDs are reported."""
     from klsa_search.search.index import open_index
 
     index = open_index(path)
     count = index.delete(ids)
     if as_json:
-        write_json(index_facts(index) | {"deleted": count})
+        write_json(index_facts(index) | {"deleted": count, "unknown": count.unknown})
     else:
+        for id_ in count.unknown:
+            echo(f"no document `{id_}` in index `{path.name}`", err=True)
         echo(f"{path.name}: deleted {counted(count, 'document')}; {len(index):,} in total")
     index.close()
 

@@ -30,7 +30,7 @@ from klsa_search.core.config import IndexSettings
 from klsa_search.core.parameters import MatchName, SearchParameters
 from klsa_search.core.service_reports import Analytics, Job, ListName, SynonymProposal
 from klsa_search.errors import QueryError
-from klsa_search.search.batches import WriteResult
+from klsa_search.search.batches import Deleted, WriteResult
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.pages.excerpts import Excerpt
 from klsa_search.search.pages.facets import Facet
@@ -43,6 +43,14 @@ Synonyms = Mapping[str, Iterable[str]] | Iterable[str]
 """Synonyms by word, or rules: see `Index.set_synonyms`."""
 
 Filter = str | Mapping[str, Any]
+
+
+_written: Final = read(WriteResult)
+
+
+def _deleted(answer: Any) -> Deleted:
+    written = _written(answer)
+    return Deleted(written.deleted, written.unknown)
 
 
 class IndexCalls:
@@ -265,12 +273,13 @@ class IndexCalls:
         body = [dict(with_lists(record)) for record in records]
         return Call("PATCH", f"{self._path}/documents", read(WriteResult), body)
 
-    def delete(self, ids: Iterable[str]) -> Call[int]:
-        """Delete documents by ID; return the number deleted. ArgumentError for a text."""
-        path = f"{self._path}/documents/delete-batch"
-        return Call(
-            "POST", path, read(int, "deleted"), checked_items("ids", ids, str), is_idempotent=False
-        )
+    def delete(self, ids: Iterable[str]) -> Call[Deleted]:
+        """Delete documents by ID; return the number deleted, with the `unknown` IDs.
+
+        ArgumentError for a text.
+        """
+        path, body = f"{self._path}/documents/delete-batch", checked_items("ids", ids, str)
+        return Call("POST", path, _deleted, body, is_idempotent=False)
 
     def sync(
         self,

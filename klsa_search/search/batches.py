@@ -11,7 +11,7 @@ from klsa_search.collection.mappings import merged
 from klsa_search.collection.model import Document, document_as_json
 from klsa_search.collection.vectors import VECTORS, checked_vectors
 from klsa_search.core.config import Settings
-from klsa_search.errors import BadDocument, WritingRefused
+from klsa_search.errors import BadDocument, DocumentNotFound, WritingRefused
 from klsa_search.search.models import without_outdated
 from klsa_search.search.rankers import needs_eigenvectors
 from klsa_search.storage.columns.columns import Fields
@@ -20,6 +20,7 @@ from klsa_search.storage.columns.declared import (
     FieldWarning,
     forms_of,
 )
+from klsa_search.storage.documents import not_found
 from klsa_search.storage.manifest import SpaceEntry
 
 
@@ -72,7 +73,9 @@ class WriteResult:
     generation    generation that was written to
     log_position  number of the last row of the batch in the log of writes
     added         number of documents that were added or replaced
+    changed       number of documents that a patch changed
     deleted       number of documents that were deleted
+    unknown       IDs to delete that no document had
     warnings      values of the wrong type for their fields, which count as missing, and documents
                   that are stored without vectors because an embedder failed
     """
@@ -82,6 +85,27 @@ class WriteResult:
     added: int
     deleted: int
     warnings: tuple[FieldWarning, ...] = ()
+    changed: int = 0
+    unknown: tuple[str, ...] = ()
+
+
+class Deleted(int):
+    """Number of deleted documents.
+
+    unknown  IDs that no document had
+    """
+
+    unknown: tuple[str, ...]
+
+    def __new__(cls, documents: int, unknown: Iterable[str] = ()) -> Self:
+        """Return the number, with the unknown IDs."""
+        deleted = super().__new__(cls, documents)
+        deleted.unknown = tuple(unknown)
+        return deleted
+
+    def __reduce__(self) -> tuple[type[Self], tuple[int, tuple[str, ...]]]:
+        """Pickle the number with the IDs."""
+        return type(self), (int(self), self.unknown)
 
 
 class Changes(NamedTuple):
@@ -114,16 +138,24 @@ def patched_documents(
     """Return stored documents with changes merged into them: see `Index.patch_many`.
 
     stored_document  returns the document of an ID
-    DocumentNotFound; BadDocument if a result cannot be stored.
+    DocumentNotFound, which names all IDs without a document; BadDocument if a result cannot be
+    stored.
     """
     patched: dict[str, Document] = {}
+    missing = list[str]()
     for id_, fields in changes:
-        before = patched.get(id_) or stored_document(id_)
+        try:
+            before = patched.get(id_) or stored_document(id_)
+        except DocumentNotFound:
+            missing.append(id_)
+            continue
         document = checked_vectors(declared.without_html(merged(before, fields), before))
         document_as_json(document)  # raises before it is compared
         if VECTORS not in fields:
             document = without_outdated(document, before, spaces)
         patched[id_] = document
+    if missing:
+        raise not_found(missing)
     return list(patched.values())
 
 

@@ -21,6 +21,7 @@ from klsa_search.search.batches import (
     BATCH_CHARACTERS,
     BATCH_DOCUMENTS,
     Changes,
+    Deleted,
     WriteResult,
     declared_of,
     patched_documents,
@@ -117,15 +118,18 @@ class Writer:
             raise
         return AddResult(count, warnings)
 
-    def delete(self, ids: Iterable[str]) -> int:
+    def delete(self, ids: Iterable[str]) -> Deleted:
         """Delete documents by ID and return the number of deleted documents.
 
-        Unknown IDs are ignored. The deletion is durable and visible on return. Errors: see `add`.
+        Unknown IDs are no error: `unknown` of the result lists them. The deletion is durable and
+        visible on return. Errors: see `add`.
 
-        >>> index.delete(["tyre", "copy", "never there"])
-        2
+        >>> deleted = index.delete(["tyre", "copy", "never there"])
+        >>> deleted, deleted.unknown
+        (2, ('never there',))
         """
-        return self.write((), checked_items("ids", ids, str)).deleted
+        written = self.write((), checked_items("ids", ids, str))
+        return Deleted(written.deleted, written.unknown)
 
     def sync(
         self,
@@ -263,7 +267,7 @@ class Writer:
         written. DocumentNotFound; BadDocument if the result cannot be stored; other errors and cost
         as for `add`.
 
-        >>> index.patch("heat", {"title": "Overheating engines", "year": None}).added
+        >>> index.patch("heat", {"title": "Overheating engines", "year": None}).changed
         1
         >>> index.document("heat").title, "year" in index.document("heat").metadata
         ('Overheating engines', False)
@@ -276,11 +280,11 @@ class Writer:
 
         changes  mappings like those of `patch`, each with the `id` (or `_id`) of its document;
                  several of one document are merged in order
-        Either all are written or none: DocumentNotFound for an ID that the index does not have,
-        BadDocument for changes without an ID, or with a result that cannot be stored. Memory is
+        Either all are written or none: DocumentNotFound names the IDs that the index does not have,
+        BadDocument is raised for changes without an ID, or with a result that cannot be stored. Memory is
         that of the documents; other errors and cost as for `patch`.
 
-        >>> index.patch_many([{"id": "heat", "year": 1972}, {"id": "leak", "year": 1971}]).added
+        >>> index.patch_many([{"id": "heat", "year": 1972}, {"id": "leak", "year": 1971}]).changed
         2
         """
         return self._patch(
@@ -302,7 +306,7 @@ class Writer:
             embedded, warnings = self._with_vectors(patched)
         by_id = {document.id: document for document in embedded}
         result = writable.write(Batch((), (), changes, by_id))
-        return replace(result, warnings=(*result.warnings, *warnings)) if result.added else result
+        return replace(result, warnings=(*result.warnings, *warnings)) if result.changed else result
 
 
 def _documents_of(

@@ -300,8 +300,12 @@ class DocumentReader:
         return self.document(self._doc_id(id))
 
     def doc_ids(self, ids: Iterable[str]) -> list[int]:
-        """Return the doc ids of IDs, in their order; DocumentNotFound for the first missing one."""
-        return [self._doc_id(id_) for id_ in ids]
+        """Return the doc ids of IDs, in their order; DocumentNotFound names the missing ones."""
+        listed = list(ids)
+        doc_ids = [doc_id for id_ in listed if (doc_id := self.find(id_)) is not None]
+        if len(doc_ids) < len(listed):
+            raise not_found([id_ for id_ in listed if self.find(id_) is None])
+        return doc_ids
 
     def find(self, id: str) -> int | None:  # noqa: A002 - the field's own name
         """Return the doc id of an ID, or None. Cost: 5 µs."""
@@ -346,11 +350,24 @@ class DocumentReader:
     def _doc_id(self, id: str) -> int:  # noqa: A002 - the field's own name
         doc_id = self.find(id)
         if doc_id is None:
-            raise DocumentNotFound(
-                f"no document {id!r} in the index; check the ID",
-                field="id",
-            )
+            raise not_found([id])
         return doc_id
+
+
+_NAMED: Final = 10
+"""IDs that a message names, at most."""
+
+
+def not_found(ids: Sequence[str]) -> DocumentNotFound:
+    """Return the error that documents with these IDs are not in the index."""
+    ids = [*dict.fromkeys(ids)]
+    if len(ids) == 1:
+        return DocumentNotFound(f"no document {ids[0]!r} in the index; check the ID", field="id")
+    named = ", ".join(map(repr, ids[:_NAMED]))
+    further = f" and {len(ids) - _NAMED:,} more" if len(ids) > _NAMED else ""
+    return DocumentNotFound(
+        f"no documents {named}{further} in the index; check the IDs", field="id"
+    )
 
 
 PASSAGE_DOCUMENTS: Final = "passage_documents"

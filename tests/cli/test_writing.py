@@ -29,6 +29,7 @@ def test_documents_come_and_go(shell, built, new):
     assert ids(shell) == ["cold", "tyre", "road", "horn", "heat"]
     done = shell("klsa-index", "delete", "cars", "cold", "never")
     assert (done.code, done.out) == (0, "cars: deleted 1 document; 4 in total\n")
+    assert done.err == "no document `never` in index `cars`\n"
     done = shell("klsa-index", "refit", "cars")
     assert (done.code, done.out) == (0, "cars: 4 documents, generation 000002\n")
     assert ids(shell) == ["tyre", "road", "horn", "heat"]
@@ -49,6 +50,7 @@ def test_commands_that_write_print_json(shell, built, new):
     }  # fmt: skip
     told = shell("klsa-index", "delete", "cars", "horn", "horn", "never", "--json").json
     assert (told["deleted"], told["documents"], told["log_position"]) == (1, 4, 3)
+    assert told["unknown"] == ["never"]
     done = shell("klsa-index", "add", "cars", new, "--on-error", "skip")
     assert "skipped 1 bad record;" in done.err
 

@@ -178,7 +178,11 @@ def test_many_documents_are_patched_in_all_partitions_or_in_none(index):
         with pytest.raises((DocumentNotFound, BadDocument)):
             index.patch_many([*({"id": id_, "text": "zebra"} for id_ in ids), bad])
         assert index.search("zebra", 50, spelling="off").total == 0
-    assert index.patch_many({"id": id_, "text": "zebra"} for id_ in ids).added == 9
+    assert index.patch_many({"id": id_, "text": "zebra"} for id_ in ids).changed == 9
+    unknown = [f"none {number}" for number in range(5)]
+    with pytest.raises(DocumentNotFound, match=", ".join(map(repr, unknown))):
+        index.patch_many({"id": id_, "text": "gnu"} for id_ in [*unknown, *ids])
+    assert index.write((), unknown).unknown == (*unknown,)
     assert {hit.id for hit in index.search("zebra", 50, ranker="bm25").hits} == set(ids)
 
 

@@ -1,5 +1,6 @@
 """Patches: changes of single fields, merged under the lock of the writer."""
 
+import pickle
 import threading
 from contextlib import closing
 from datetime import date
@@ -62,12 +63,12 @@ def test_title_and_text_are_replaced_or_removed():
 
 def test_a_patch_is_a_write_that_can_be_undone(index):
     result = index.patch("belt", {"text": "A squealing belt.", "year": None, "at": {"x": None}})
-    assert (result.added, result.deleted, result.log_position) == (1, 0, 1)
+    assert (result.changed, result.deleted, result.log_position) == (1, 0, 1)
     patched = index.document("belt")
     assert (patched.title, patched.text) == ("Belt", "A squealing belt.")
     assert patched.metadata == {"at": {"y": 2}}
     assert [hit.id for hit in index.search("squealing", ranker="bm25").hits] == ["belt"]
-    assert index.patch("belt", {"title": "Belt", "at": {}}).added == 0
+    assert index.patch("belt", {"title": "Belt", "at": {}}).changed == 0
     assert len(WriteLog(index.path).batches()) == 1
 
 
@@ -90,7 +91,7 @@ def test_many_documents_are_patched_in_one_batch(index):
             {"id": "belt", "at": {"x": None}},
         ]
     )
-    assert (result.added, result.deleted, result.log_position) == (2, 0, 2)
+    assert (result.changed, result.deleted, result.log_position) == (2, 0, 2)
     assert index.document("belt").metadata == {"year": 2021, "at": {"y": 2}}
     assert index.document("belt").text == before.text
     assert index.document("horn") == Document(
@@ -98,8 +99,21 @@ def test_many_documents_are_patched_in_one_batch(index):
     )
     assert len(WriteLog(index.path).batches()) == 1
     again = [{"id": "horn", "at": {"x": 3}}, {"id": "belt", "year": 2022}]
-    assert index.patch_many(again).added == 1  # the other changes nothing
-    assert index.patch_many([]).added == 0
+    assert index.patch_many(again).changed == 1  # the other changes nothing
+    assert index.patch_many([]).changed == 0
+
+
+def test_unknown_ids_are_reported(index):
+    deleted = index.delete(["none", "horn", "no", "none"])
+    assert (deleted, deleted.unknown) == (1, ("none", "no"))
+    assert pickle.loads(pickle.dumps(deleted)).unknown == deleted.unknown
+    assert index.write((), ["horn"]).unknown == ("horn",)
+    changes = [{"id": id_, "year": 1} for id_ in ("x", "belt", "y", "x")]
+    with pytest.raises(DocumentNotFound, match="no documents 'x', 'y' in the index; check the IDs"):
+        index.patch_many(changes)
+    many = [{"id": str(number), "year": 1} for number in range(12)]
+    with pytest.raises(DocumentNotFound, match="'9' and 2 more in the index"):
+        index.patch_many(many)
 
 
 @pytest.mark.parametrize(

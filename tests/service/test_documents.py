@@ -52,8 +52,8 @@ def test_added_documents_are_found_by_the_next_request(writer, home):
     answer = writer.post("/indexes/tiny/documents", json=some).json()
     assert answer.pop("time_ms") > 0
     assert answer == {
-        "index": "tiny", "generation": "000001", "added": 2, "deleted": 0, "log_position": 2,
-        "warnings": [],
+        "index": "tiny", "generation": "000001", "added": 2, "changed": 0, "deleted": 0,
+        "log_position": 2, "unknown": [], "warnings": [],
     }  # fmt: skip
     assert sorted(found(writer, "zeppelin")) == ["7", "new"]
     assert writer.get("/documents/7").json()["metadata"] == {"year": 1900}
@@ -190,7 +190,7 @@ def test_each_line_is_reported(writer, home):
 def test_many_documents_are_patched_at_once(writer):
     prices = [{"id": "1", "price": 3}, {"id": "3", "price": 4, "title": None}]
     answer = writer.patch(URL, json=prices).json()
-    assert (answer["added"], answer["deleted"]) == (2, 0)
+    assert (answer["added"], answer["changed"], answer["deleted"]) == (0, 2, 0)
     assert writer.get("/documents/1").json()["metadata"]["price"] == 3
     assert writer.patch(URL, json=[*prices, {"id": "never", "price": 1}]).status_code == 404
     for body in ([{"price": 1}], ["1"], [{"id": "1", "title": ["x"]}]):
@@ -489,11 +489,11 @@ def test_fields_are_changed_by_a_patch(writer, home, kind):
         return writer.patch(f"{URL}/{id_}", content=content, headers={"Content-Type": kind})
 
     answer = patch('{"title": "Airships", "year": null, "seats": 12}').json()
-    assert (answer["added"], answer["log_position"]) == (1, 2)
+    assert (answer["added"], answer["changed"], answer["log_position"]) == (0, 1, 2)
     document = writer.get("/documents/new").json()
     assert (document["title"], document["text"]) == ("Airships", "A zeppelin.")
     assert document["metadata"] == {"tags": ["air"], "seats": 12}
-    assert patch('{"seats": 12}').json()["added"] == 0
+    assert patch('{"seats": 12}').json()["changed"] == 0
     assert failure_of(patch("{}", "none"), 404)["code"] == "document_not_found"
     assert failure_of(patch("{"), 400)["code"] == "bad_json"
     for bad in ("[]", '{"id": "other"}', '{"title": {}}'):

@@ -111,7 +111,7 @@ def test_wrong_vectors_of_searches_are_refused(client):
 def test_every_write_takes_vectors(client, index):
     assert client.post(DOCUMENTS, json=[record(20)]).json()["added"] == 1
     assert client.put(f"{DOCUMENTS}/d21", json=record(21)).json()["added"] == 1
-    assert client.patch(f"{DOCUMENTS}/d5", json={"_vectors": {"m": vector(22)}}).json()["added"]
+    assert client.patch(f"{DOCUMENTS}/d5", json={"_vectors": {"m": vector(22)}}).json()["changed"]
     lines = "".join(f"{json.dumps(record(n))}\n" for n in (23, 24))
     kind = {"Content-Type": "application/x-ndjson"}
     assert client.post(DOCUMENTS, content=lines, headers=kind).status_code == 200
@@ -159,7 +159,7 @@ def test_a_document_can_be_read_and_written_back_with_its_vectors(client, index)
     body = {name: document[name] for name in ("title", "text")} | document["metadata"]
     assert client.put(url, json=body | {"year": 2024}).json()["added"] == 1
     assert stored(index, "d3") == before
-    assert client.patch(url, json={"year": 2025}).json()["added"] == 1
+    assert client.patch(url, json={"year": 2025}).json()["changed"] == 1
     assert stored(index, "d3") == before
 
 

@@ -135,10 +135,15 @@ class OpenGeneration:
                 "documents among several indexes"
             )
 
-    def check(self, batch: Batch) -> None:
-        """Raise the error with which `write` would refuse a batch."""
-        for put in self._puts(batch):
+    def check(self, batch: Batch) -> list[str]:
+        """Return the IDs of changes that no document has; if all are known, raise the error with
+        which `write` would refuse the batch.
+        """
+        find = self.state.documents.find
+        missing = [id_ for id_, _ in batch.changes if find(id_) is None]
+        for put in () if missing else self._puts(batch):
             document_as_json(put)
+        return missing
 
     def write(self, batch: Batch, time: str | None = None) -> WriteResult:
         """Write a batch; it is searchable on return.
@@ -155,9 +160,9 @@ class OpenGeneration:
             documents = self.state.documents
             puts = self._puts(batch)
             deletes = dict.fromkeys(batch.deletes)
-            existing = [id_ for id_ in deletes if documents.find(id_) is not None]
+            existing = {id_: None for id_ in deletes if documents.find(id_) is not None}
             try:
-                last = self._append(log, puts, existing, time)
+                last = self._append(log, puts, [*existing], time)
             except (OSError, MemoryError) as error:
                 reason = str(error) or "there is not enough memory"
                 raise StoreError(
@@ -167,7 +172,16 @@ class OpenGeneration:
         state = self.state
         declared = declared_of(state.info.settings, state.fields)
         warnings = tuple(field_warnings(puts, state.fields, declared.types, declared.forms))
-        return WriteResult(path.name, last.seq, len(puts), len(existing), warnings)
+        is_patch = bool(batch.changes)
+        return WriteResult(
+            path.name,
+            last.seq,
+            added=0 if is_patch else len(puts),
+            changed=len(puts) if is_patch else 0,
+            deleted=len(existing),
+            unknown=tuple(id_ for id_ in deletes if id_ not in existing),
+            warnings=warnings,
+        )
 
     def _puts(self, batch: Batch) -> list[Document]:
         """Return the documents of a batch as they are stored; WritingRefused, BadDocument."""

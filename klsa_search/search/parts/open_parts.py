@@ -23,6 +23,7 @@ from klsa_search.search.state.delta import QueryConfiguration
 from klsa_search.search.state.state import statistics_of
 from klsa_search.storage.catalog_entry import Stamp, entry_stamp, read_entry
 from klsa_search.storage.current import current_build, has_partitions
+from klsa_search.storage.documents import not_found
 from klsa_search.storage.generations import writing
 from klsa_search.storage.manifest import read_manifest, stored_settings
 from klsa_search.storage.partitions import (
@@ -260,8 +261,15 @@ class OpenParts:
                 if len(batches) > 1:
                     # Raises BadDocument: all partitions have the same spaces.
                     list(of_spaces(batch.puts, parts[0].read(dimensions)))
-                    for number, of_part in batches.items():
-                        group.write(number, OpenGeneration.check, of_part)
+                    missing = [
+                        id_
+                        for number, of_part in batches.items()
+                        for id_ in group.write(number, OpenGeneration.check, of_part)
+                    ]
+                    if missing:
+                        unknown = {*missing}
+                        changes = (change.id for change in batch.changes)
+                        raise not_found([id_ for id_ in changes if id_ in unknown])
                 for number, of_part in batches.items():
                     try:
                         results.append(group.write(number, OpenGeneration.write, of_part, time))
@@ -276,12 +284,15 @@ class OpenParts:
                         ) from error
             # PartitionMissing if a partition that was written does not answer.
             last = sum(part.info.last.seq for part in self.parts.parts)
+        unknown = {id_ for result in results for id_ in result.unknown}
         return WriteResult(
             facts.path.name,
             last,
-            sum(result.added for result in results),
-            sum(result.deleted for result in results),
-            tuple(warning for result in results for warning in result.warnings),
+            added=sum(result.added for result in results),
+            changed=sum(result.changed for result in results),
+            deleted=sum(result.deleted for result in results),
+            unknown=tuple(id_ for id_ in dict.fromkeys(batch.deletes) if id_ in unknown),
+            warnings=tuple(warning for result in results for warning in result.warnings),
         )
 
     def close(self) -> None:

@@ -67,8 +67,8 @@ class QueryInterpretation(LazyFields):
               words as typed
     did_you_mean  the query with all corrections applied, if some were only suggested, else None;
               None if no document contains any of the words that it would keep
-    suggested_filters  conditions of the filter that no document satisfies, and words that are values
-              of a keyword field of more documents than contain them; with the conditions for the
+    suggested_filters  conditions of the filter that no document satisfies, and words that are
+              values of a keyword field of more documents than contain them; with the conditions for
               values that differ in case, accents and blanks alone, and their numbers of documents
     id        ID of a document that is the whole query: the first hit, unless a filter excludes it
 

@@ -145,7 +145,7 @@ export class Index {
     changes: Iterable<{ id: string } & Record<string, unknown>>,
     options?: RequestOptions,
   ): Promise<WriteAnswer>;
-  delete(ids: Iterable<string>, options?: RequestOptions): Promise<number>;
+  delete(ids: Iterable<string>, options?: RequestOptions): Promise<WriteAnswer>;
 }
 
 /** Settings of an index: see docs/reference/index-settings.md. */
@@ -414,7 +414,10 @@ export interface WriteAnswer {
   index: string;
   generation: string;
   added: number;
+  changed: number;
   deleted: number;
+  /** IDs to delete that no document had. */
+  unknown: string[];
   log_position: number;
   warnings: { id: string; field: string; message: string }[];
   time_ms: number;

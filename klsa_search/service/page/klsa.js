@@ -314,11 +314,12 @@ export class Index {
     return this.#client.request("PATCH", `${this.#path}/documents`, options);
   }
 
-  /** Delete documents by ID; return the number of deleted documents. @param {Iterable<string>} ids */
+  /** Delete documents by ID; `unknown` of the answer lists those that no document had.
+   * @param {Iterable<string>} ids */
   async delete(ids, { signal } = {}) {
     if (typeof ids === "string") throw new TypeError("ids is a text; give a list of IDs");
     const path = `${this.#path}/documents/delete-batch`;
-    return (await this.#client.request("POST", path, { body: [...ids], signal })).deleted;
+    return this.#client.request("POST", path, { body: [...ids], signal });
   }
 }
 

@@ -153,7 +153,7 @@ async def patch_documents(name: str, request: Request, service: Service) -> Resp
     """Merge changes into many documents; each item has the ID of its document.
 
     Items are merged as by the PATCH of one document. A JSON array is stored completely or not at
-    all: an ID that the index does not have refuses it. A stream of lines is stored in batches of
+    all: if the index does not have an ID, the error names it. A stream of lines is stored in batches of
     1,000; the response has one status per line, and an invalid line is skipped.
     """
     with service.writes.slot(size_of(request)):
@@ -171,7 +171,7 @@ async def patch_documents(name: str, request: Request, service: Service) -> Resp
     openapi_extra=body_of(_JSON, {"type": "array", "items": {"type": "string"}}),
 )
 async def delete_documents(name: str, request: Request, service: Service) -> Response:
-    """Delete documents by ID in one step; unknown IDs are ignored."""
+    """Delete documents by ID in one step; `unknown` of the answer lists IDs without document."""
     with service.writes.slot(size_of(request)):
         refuse_other_types(request, _JSON)
         body = await request.body()

@@ -343,7 +343,9 @@ class WriteAnswer(Answer):
     index: str
     generation: str = Field(description="generation that was written to")
     added: int = Field(description="documents added or replaced")
+    changed: int = Field(0, description="documents that a patch changed")
     deleted: int = Field(description="documents deleted")
+    unknown: tuple[str, ...] = Field((), description="IDs to delete that no document had")
     log_position: int = Field(description="position of the last row in the log of writes")
     warnings: tuple[FieldWarning, ...] = Field(
         (),

@@ -212,7 +212,7 @@ def test_documents_are_deleted_once_that_is_confirmed(admin, home):
     assert "bread" in documents(home)
     page.get_by_role("button", name="Delete …").click()
     page.get_by_role("button", name="Permanently delete 2 documents").click()
-    page.get_by_text("1 document deleted; 1 id not found.").wait_for()
+    page.get_by_text("1 document deleted; 1 ID not found: nobody.").wait_for()
     assert "bread" not in documents(home)
     shows(page, "Documents", "39")
 

@@ -23,10 +23,9 @@ export function deleting(index, changed) {
   async function drop(wanted) {
     fill(status, el("p.quiet", "Deleting …"));
     try {
-      const deleted = await client.index(index).delete(wanted);
-      const missed = wanted.length - deleted;
+      const { deleted, unknown } = await client.index(index).delete(wanted);
       fill(status, el("p", `${many(deleted, "document")} deleted`,
-        missed ? `; ${many(missed, "id")} not found.` : "."));
+        unknown.length ? `; ${many(unknown.length, "ID")} not found: ${unknown.join(", ")}.` : "."));
       field.value = "";
       changed();
     } catch (failure) {
