@@ -28,7 +28,7 @@ import numpy.typing as npt
 
 from klsa_search import _native
 from klsa_search.analysis.analyzer import Analyzer
-from klsa_search.core.array_types import SparseRows
+from klsa_search.core.array_types import DocumentMask, SparseRows
 from klsa_search.core.config import Settings
 from klsa_search.core.lazy import lazy_property
 from klsa_search.kernels.bm25 import average_length, mean_length, quantised_length
@@ -39,6 +39,7 @@ from klsa_search.kernels.weighting import FeatureWeighting, feature_weighting
 from klsa_search.lowrank.sparse_expansion import NUMBERS, SparseExpansion, open_sparse_expansion
 from klsa_search.storage.arrays import has_array, open_array
 from klsa_search.storage.forward_index import Forward
+from klsa_search.storage.manifest import Manifest
 
 MIN_FREQUENCY: Final = 2
 """Minimal document frequency of a pair."""
@@ -153,6 +154,22 @@ class TrainedStatistics(NamedTuple):
         """Return the arrays that a partition stores, and a compaction."""
         facts = np.array([self.documents, self.mean_content_length, self.length], np.float64)
         return {"trained_frequencies": self.frequencies, "trained_facts": facts}
+
+
+TRAINED: Final = "trained_documents"
+
+
+def trained_documents(generation: Path, manifest: Manifest) -> DocumentMask:
+    """Return which documents of a generation have the words of a document of the training: (N,).
+
+    All, unless by a compaction: then the first ones, and those whose other fields were written
+    again later.
+    """
+    documents = manifest.counts.documents
+    if has_array(generation, TRAINED):
+        mask: DocumentMask = open_array(generation, TRAINED)
+        return mask
+    return np.arange(documents) < (documents if manifest.trained is None else manifest.trained)
 
 
 def trained_statistics(generation: Path) -> TrainedStatistics | None:

@@ -9,9 +9,10 @@ the same bits before and after. A row of D keeps its entries; those of deleted d
 K is symmetric, it gets those of later documents that have it among their neighbours, up to the
 number of entries of a row. So no text is analysed, and no kernel or eigenvector is computed.
 
-Documents of the training come first, then later ones (`Manifest.trained`), so drift still counts
-from the training. Terms that no document contains any more keep their numbers, on which features
-and codes rest, but not their names.
+Documents keep their order: those of the training come first, then later ones. It is stored which
+of these have the words of one of the training, as only other fields were written again
+(`Manifest.trained`), so drift still counts from the training. Terms that no document contains any
+more keep their numbers, on which features and codes rest, but not their names.
 """
 
 from __future__ import annotations
@@ -41,7 +42,12 @@ from klsa_search.core.progress import (
     open_progress,
 )
 from klsa_search.delta.folding import packed
-from klsa_search.delta.statistics import TrainedStatistics, training_of
+from klsa_search.delta.statistics import (
+    TRAINED,
+    TrainedStatistics,
+    trained_documents,
+    training_of,
+)
 from klsa_search.errors import PartitionsUnsupported
 from klsa_search.indexing.generation_builder import peak_memory, publish
 from klsa_search.indexing.replay import refuse_rebuilt, replayed
@@ -141,9 +147,13 @@ def _write(state: State, folder: Path, report: Progress, started: float) -> Mani
         of_inner = _with_files(of_inner, describe_files(inner))
         write_fresh(inner / MANIFEST, of_inner.as_text())
         passages = of_inner.counts.documents
-    first_later = info.manifest.trained
-    if first_later is None:
-        first_later = training.documents
+    trained = info.trained
+    if trained is None:
+        trained = trained_documents(info.path, info.manifest)
+    trained = trained[live]
+    count = int(np.count_nonzero(trained))
+    if not trained[:count].all():
+        write_arrays(folder, {TRAINED: trained})
     counts = Counts(
         documents=postings.size,
         terms=int(np.count_nonzero(postings.frequencies)),
@@ -165,7 +175,7 @@ def _write(state: State, folder: Path, report: Progress, started: float) -> Mani
         "fields": fields,
         "vectors": list(spaces),
         "plugins": plugins_of(info.settings),
-        "trained": int(np.count_nonzero(live[:first_later])),
+        "trained": count,
     }
     return info.manifest.model_copy(update=changes)
 

@@ -7,8 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+
+from klsa_search.delta.statistics import trained_documents
 from klsa_search.search.batches import Drift
 from klsa_search.search.index import Index
+from klsa_search.search.state.live_statistics import are_equal
 from klsa_search.search.state.state import State, drift_of
 from klsa_search.storage.documents import DocumentReader
 from klsa_search.storage.write_log import WriteLog
@@ -85,23 +89,41 @@ def changes_of(state: State) -> tuple[_Change, list[tuple[str, _Change]]]:
     With the time of the batch.
     """
     path, manifest = state.info.path, state.info.manifest
-    log, built, before = WriteLog(path), DocumentReader.open(path), drift_of(path, manifest)
-    first_later = manifest.counts.documents if manifest.trained is None else manifest.trained
-    live: dict[str, bool] = {}  # whether each written ID has a later document
+    log, built, of_build = WriteLog(path), DocumentReader.open(path), drift_of(path, manifest)
+    of_training = trained_documents(path, manifest)
+    trained: dict[int, bool] = {}  # of later documents
+    latest: dict[str, int | None] = {}  # doc id of each written ID
+    doc_id = manifest.counts.documents  # of the next document
     writes = added = deleted = replaced = 0
     changes = []
     last = log.last()
     ends = {batch.last: batch for batch in log.batches() if batch.undone is None}
     for write in log.rows(0, last):
         writes += 1
-        doc_id = None if write.id in live else built.find(write.id)
-        if doc_id is not None and doc_id < first_later:
-            deleted += 1
-        elif doc_id is not None or live.get(write.id):
-            added, replaced = added - 1, replaced + 1
-        live[write.id] = write.document is not None
-        added += live[write.id]
+        before = latest[write.id] if write.id in latest else built.find(write.id)
+        after = None if write.document is None else doc_id
+        latest[write.id] = after
+        is_trained = is_kept = False
+        if before is not None:
+            is_trained = trained[before] if before in trained else bool(of_training[before])
+            is_kept = after is not None and _have_same_words(state, before, after)
+            deleted += is_trained and not is_kept
+            added -= not is_trained
+            replaced += not (is_trained or is_kept)
+        if after is not None:
+            trained[after] = is_trained and is_kept
+            added += not trained[after]
+            doc_id += 1
         if write.seq in ends:
             changes.append((ends[write.seq].time, _Change(writes, added, deleted, replaced)))
             writes = added = deleted = replaced = 0
-    return _Change(added=before.added, deleted=before.deleted), changes
+    return _Change(added=of_build.added, deleted=of_build.deleted), changes
+
+
+def _have_same_words(state: State, document: int, other: int) -> bool:
+    """Return whether two documents have equally many of each word; not of one not yet read."""
+    snapshot = state.snapshot
+    if other >= len(snapshot) or snapshot.lengths[document] != snapshot.lengths[other]:
+        return False
+    one, two = (snapshot.forward.rows(np.array([doc_id])) for doc_id in (document, other))
+    return are_equal(one, two, 0)

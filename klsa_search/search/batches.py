@@ -29,12 +29,13 @@ class Drift:
     """Drift of an index from its training: the documents of the last build or refit.
 
     added   number of live documents added after the training
-    deleted number of documents of the training that were deleted or replaced
+    deleted number of documents of the training that were deleted or replaced by other words
     passed  number of documents added after the training that were deleted or replaced since the
             last compaction
     words   number of words of the added documents
     unseen  number of those words whose terms the training does not know
     bytes   bytes of memory of the delta index
+    A document that replaces one with the same words, as with a new price, counts as that one.
     """
 
     added: int = 0

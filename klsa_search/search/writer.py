@@ -280,8 +280,8 @@ class Writer:
 
         changes  mappings like those of `patch`, each with the `id` (or `_id`) of its document;
                  several of one document are merged in order
-        Either all are written or none: DocumentNotFound names the IDs that the index does not have,
-        BadDocument is raised for changes without an ID, or with a result that cannot be stored. Memory is
+        Either all are written or none: DocumentNotFound names the IDs that the index does not have;
+        BadDocument for changes without an ID, or with a result that cannot be stored. Memory is
         that of the documents; other errors and cost as for `patch`.
 
         >>> index.patch_many([{"id": "heat", "year": 1972}, {"id": "leak", "year": 1971}]).changed

@@ -168,7 +168,7 @@ class Jobs:
                 continue  # the new generation is not loaded yet
             changed = index.drift.changed_share(len(index))
             kinds: dict[JobKind, bool] = {
-                "refit": changed >= share,
+                "refit": changed >= share or _is_merging_due(index),
                 "compaction": _is_compaction_due(index),
             }
             for kind, is_due in kinds.items():
@@ -301,11 +301,19 @@ def _busy(job: Job) -> IndexBusy:
 
 def _is_compaction_due(index: Index) -> bool:
     """Return whether opening an index reads many documents that were written or deleted later."""
-    if len(index.partitions) > 1:
-        return False
+    return len(index.partitions) == 1 and _written(index) >= COMPACTED_SHARE
+
+
+def _is_merging_due(index: Index) -> bool:
+    """Return whether most documents of an index that cannot be compacted were written later."""
+    return len(index.partitions) > 1 and _written(index) >= _MOSTLY_CHANGED
+
+
+def _written(index: Index) -> float:
+    """Return the share of doc ids that were written or deleted later; 0 for few."""
     doc_ids = index.max_doc
     later = 2 * doc_ids - index.manifest.counts.documents - len(index)
-    return later >= max(LEAST_COMPACTED, COMPACTED_SHARE * doc_ids)
+    return later / doc_ids if later >= LEAST_COMPACTED else 0.0
 
 
 def _end_process(process: subprocess.Popen[str]) -> None:

@@ -147,7 +147,8 @@ class Manifest(Frozen):
     vectors      spaces of vectors, in the order of their files
     plugins      plug-ins among the settings, by kind
     detected     languages of the settings, if they named none, the commonest first
-    trained      after a compaction: documents left of the training, which are the first ones
+    trained      after a compaction: number of documents that have the words of a document of the
+                 training, which are the first ones unless an array says otherwise
     """
 
     format_version: int

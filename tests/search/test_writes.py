@@ -3,6 +3,7 @@
 import pickle
 import shutil
 from contextlib import closing
+from dataclasses import replace
 from itertools import product
 from unittest.mock import patch
 
@@ -29,6 +30,7 @@ from klsa_search.indexing.replay import refuse_rebuilt
 from klsa_search.kernels.bm25 import average_length, live_length
 from klsa_search.kernels.query_kernel import TermWeighting
 from klsa_search.lowrank import sparse_expansion
+from klsa_search.search.batches import Drift
 from klsa_search.search.engine.engine import Bm25Engine
 from klsa_search.search.rankers import RANKERS
 from klsa_search.storage.generations import writing
@@ -399,6 +401,24 @@ def test_drift_measures_the_distance_from_the_build(index):
     assert len(index) == BUILT + since.added - since.deleted
     index.delete(["0"])
     assert (index.drift.unseen_share, index.drift.added) == (0.0, 0)
+
+
+def test_a_document_whose_words_stay_is_no_drift(index):
+    """Whether of the build or later, and however often it is written."""
+    for price in (1, 2):
+        index.patch_many([{"id": str(number), "price": price} for number in range(BUILT)])
+    assert index.drift == replace(Drift(), bytes=index.drift.bytes)
+    index.add([{"id": "a", "text": "t00 new"}, {"id": "0", "text": "t00 new"}])
+    before = index.drift
+    assert (before.added, before.deleted, before.words, before.unseen) == (2, 1, 4, 2)
+    index.write([*(index.document(id_) for id_ in ("a", "0", "1")), index.document("a")])
+    index.patch("a", {"price": 3})
+    assert index.drift == replace(before, bytes=index.drift.bytes)
+    index.write([Document(id="1", text="t00")], ["1"])
+    index.delete(["2", "a"])
+    since = index.drift
+    assert (since.added, since.deleted, since.passed) == (2, 3, 1)
+    assert len(index) == BUILT + since.added - since.deleted
 
 
 def test_rows_whose_texts_are_in_other_fields_are_refused(index, tmp_path):

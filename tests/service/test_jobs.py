@@ -1,12 +1,13 @@
 """Jobs: refits of indexes, by drift or on request, and their history."""
 
 import subprocess
+from contextlib import closing
 from dataclasses import replace
 from datetime import datetime
 
 import pytest
 
-from klsa_search import list_indexes, open_index
+from klsa_search import build, list_indexes, open_index
 from klsa_search.core.child_processes import command_of
 from klsa_search.core.service_reports import Job
 from klsa_search.errors import IndexBusy, JobNotFound, StoreError
@@ -99,6 +100,22 @@ def test_an_index_with_many_later_documents_is_compacted(refits_of, home, monkey
     index = open_index(home / "tiny")
     assert (index.segments, index.drift.added, index.last_write.seq) == (1, 2, 0)
     index.close()
+    assert not refits.run_due()
+
+
+def test_new_prices_start_no_refit_unless_an_index_cannot_be_compacted(
+    refits_of, home, monkeypatch
+):
+    build(DOCUMENTS, name="parts", home=home, partitions=2).close()
+    monkeypatch.setattr("klsa_search.service.jobs.LEAST_COMPACTED", 2)
+    monkeypatch.setattr("klsa_search.service.jobs.COMPACTED_SHARE", 2)
+    for name in ("tiny", "parts"):
+        with closing(open_index(home / name)) as index:
+            index.patch_many([{"id": id_, "price": 5} for id_ in index.ids()])
+            assert index.drift.changed_share(len(index)) == 0
+    refits = refits_of(home, noting(home, ""), share=0.1)
+    assert refits.run_due()
+    assert noted(home) == ["parts"]
     assert not refits.run_due()
 
 

@@ -75,7 +75,13 @@ class Delta:
             passages = PassageIndex.of(state, document_of, documents)
         return replace(
             built,
-            info=replace(built.info, documents=count, last=last, drift=self._delta.drift()),
+            info=replace(
+                built.info,
+                documents=count,
+                last=last,
+                drift=self._delta.drift(),
+                trained=None if statistics is not None else self._delta.trained(),
+            ),
             snapshot=snapshot,
             documents=documents,
             passages=passages,

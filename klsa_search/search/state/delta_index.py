@@ -12,11 +12,11 @@ import numpy.typing as npt
 
 from klsa_search.collection.model import Document
 from klsa_search.collection.vectors import vectors_of
-from klsa_search.core.array_types import GrowableArray, GrowableLists, SparseRows
+from klsa_search.core.array_types import DocumentMask, GrowableArray, GrowableLists, SparseRows
 from klsa_search.delta.folding import DeltaBuilder
 from klsa_search.delta.postings import DeltaPostings, SaturatedPostings, distinct_terms
 from klsa_search.delta.segment import DeltaSegment, SegmentCache
-from klsa_search.delta.statistics import open_statistics
+from klsa_search.delta.statistics import open_statistics, trained_documents
 from klsa_search.kernels.postings import Segments
 from klsa_search.kernels.query_kernel import DocumentCounts, QueryKernel, TermWeighting
 from klsa_search.kernels.vector_space import VectorRows, VectorSpace, VectorSpaces, scales_of
@@ -55,19 +55,20 @@ class LaterRecords:
         """Return the bytes of all records."""
         return self._records.bytes
 
-    def append(self, writes: Sequence[Write]) -> list[int]:
+    def append(self, writes: Sequence[Write]) -> list[tuple[int, int | None]]:
         """Append the documents of writes.
 
         Return the doc ids of the documents before them that they replace or delete, which may be
-        deleted already.
+        deleted already, with those of the documents that replace them; in order.
         """
         doc_id = len(self._built) + len(self._records)
-        replaced, records = list[int](), list[bytes]()
+        replaced, records = list[tuple[int, int | None]](), list[bytes]()
         for write in writes:
             later = self._doc_ids.get(write.id)
             previous = later[-1] if later else self._built.find(write.id)
             if previous is not None:
-                replaced.append(previous)
+                after = doc_id + len(records) if write.document is not None else None
+                replaced.append((previous, after))
             if write.document is not None:
                 self._doc_ids.setdefault(write.id, []).append(doc_id + len(records))
                 records.append(b"".join(record_of(write.document)))
@@ -158,9 +159,9 @@ class DeltaIndex:
         settings, manifest = info.settings, info.manifest
         trained = open_statistics(info.path, settings, base.vocabulary, base.forward)
         self._base, self._settings = base, settings
-        training = Training(len(base), len(base.vocabulary), trained.trained.length)
-        if manifest.trained is not None:  # after a compaction
-            training = Training(manifest.trained, trained.terms, trained.trained.length)
+        terms = len(base.vocabulary) if manifest.trained is None else trained.terms
+        documents = trained_documents(info.path, manifest)
+        training = Training(documents, terms, trained.trained.length)
         counts = base.query_kernel.local_counts
         self._statistics = LiveStatistics(base.lengths, counts, training, info.drift)
         # Partitions are stored with the mean length of the training of all of them.
@@ -195,10 +196,12 @@ class DeltaIndex:
             self._reverse.append(segment.after, segment.reverse, segment.reverse_values)
             self._statistics.add(segment.lengths, self._folded.latest, len(self._vocabulary))
             self._outdate_answers(self._folded.latest)
-        deleted = self._statistics.live_among(self._records.append(writes))
+        replaced = self._records.append(writes)
+        deleted = self._statistics.live_among([doc_id for doc_id, _ in replaced])
         if len(deleted):
             rows = self._folded.counts(deleted)
-            self._statistics.delete(deleted, rows)
+            kept = self._statistics.kept(replaced, self._folded.counts)
+            self._statistics.delete(deleted, rows, kept)
             self._outdate_answers(rows)
         if self._length != self._statistics.length:
             self._length = self._statistics.length
@@ -218,6 +221,10 @@ class DeltaIndex:
         """Return the drift from the training. Cost: none."""
         growing = (self._folded, self._records, self._reverse)
         return self._statistics.drift(sum(part.bytes for part in growing))
+
+    def trained(self) -> DocumentMask:
+        """Return which documents have the words of one of the training: (N,)."""
+        return self._statistics.trained
 
     def snapshot(
         self, statistics: CollectionStatistics | None = None

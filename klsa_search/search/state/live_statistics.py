@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -18,14 +18,22 @@ from klsa_search.search.batches import Drift
 class Training(NamedTuple):
     """What the training of a generation has seen.
 
-    documents  their number: the first ones of the generation
+    documents  (N,) which documents of the generation have the words of one of them
     terms      number of its terms, which have the first numbers
     length     quantised mean length of its documents
     """
 
-    documents: int
+    documents: DocumentMask
     terms: int
     length: float
+
+
+def are_equal(some: SparseRows, others: SparseRows, number: int) -> bool:
+    """Return whether the rows of this number are equal in two matrices."""
+    one, other = (slice(*rows.indptr[number : number + 2].tolist()) for rows in (some, others))
+    return np.array_equal(some.indices[one], others.indices[other]) and np.array_equal(
+        some.data[one], others.data[other]
+    )
 
 
 class LiveStatistics:
@@ -51,6 +59,8 @@ class LiveStatistics:
         self._live, self._lengths = GrowableArray(np.bool_), GrowableArray(np.int32)
         self._live.extend(np.ones(len(lengths), np.bool_))
         self._lengths.extend(lengths)
+        self._trained = GrowableArray(np.bool_)
+        self._trained.extend(training.documents)
         self._frequencies, self._occurrences = GrowableArray(np.int64), GrowableArray(np.int64)
         self._frequencies.extend(counts.frequencies)
         self._occurrences.extend(counts.occurrences)
@@ -59,6 +69,11 @@ class LiveStatistics:
     def live(self) -> DocumentMask:
         """Return which documents are live now: (N,); deletions change it."""
         return self._live.rows
+
+    @property
+    def trained(self) -> DocumentMask:
+        """Return which documents have the words of one of the training: (N,)."""
+        return self._trained.rows.copy()
 
     @property
     def lengths(self) -> npt.NDArray[np.int32]:
@@ -89,18 +104,35 @@ class LiveStatistics:
             array.extend(np.zeros(terms - len(array), np.int64))
         first = len(self._lengths)
         self._live.extend(np.ones(len(lengths), np.bool_))
+        self._trained.extend(np.zeros(len(lengths), np.bool_))
         self._lengths.extend(lengths)
         self._count(np.arange(first, first + len(lengths)), rows, 1)
 
-    def delete(self, doc_ids: DocIds, rows: SparseRows) -> None:
-        """Delete live documents, of which these are the counts."""
+    def delete(
+        self, doc_ids: DocIds, rows: SparseRows, kept: Sequence[tuple[int, int]] = ()
+    ) -> None:
+        """Delete live documents, of which these are the counts.
+
+        kept  of them, and documents that replace them with the same words, in order: these count
+              as the same, so they are no drift
+        """
         self._live.rows[doc_ids] = False
+        trained = self._trained.rows
+        for before, after in kept:
+            trained[after] = trained[before]
+        after_trained = np.array([after for _, after in kept if trained[after]], np.int64)
+        self._drift = replace(  # `add` counted them
+            self._drift,
+            added=self._drift.added - len(after_trained),
+            words=self._drift.words - int(self._lengths.rows[after_trained].sum(dtype=np.int64)),
+        )
         self._count(doc_ids, rows, -1)
-        of_training = int((doc_ids < self._training.documents).sum())
+        gone = doc_ids[~np.isin(doc_ids, [before for before, _ in kept])]
+        of_training = int(trained[gone].sum())
         self._drift = replace(
             self._drift,
             deleted=self._drift.deleted + of_training,
-            passed=self._drift.passed + len(doc_ids) - of_training,
+            passed=self._drift.passed + len(gone) - of_training,
         )
 
     def live_among(self, doc_ids: Sequence[int]) -> npt.NDArray[np.int64]:
@@ -108,13 +140,38 @@ class LiveStatistics:
         live = self._live.rows
         return np.array([id_ for id_ in dict.fromkeys(doc_ids) if live[id_]], np.int64)
 
+    def kept(
+        self,
+        replaced: Sequence[tuple[int, int | None]],
+        counts: Callable[[DocIds], SparseRows],
+    ) -> list[tuple[int, int]]:
+        """Return those live documents that others replace with the same words, and these.
+
+        replaced  documents, and those that replace them, in order
+        counts    returns the counts of documents
+        """
+        live, gone, pairs = self._live.rows, set[int](), list[tuple[int, int]]()
+        for before, after in replaced:
+            if after is not None and live[before] and before not in gone:
+                pairs.append((before, after))
+            gone.add(before)
+        if not pairs:
+            return []
+        befores, afters = map(counts, np.array(pairs, np.int64).T)
+        lengths = self._lengths.rows
+        return [
+            (before, after)
+            for number, (before, after) in enumerate(pairs)
+            if lengths[before] == lengths[after] and are_equal(befores, afters, number)
+        ]
+
     def _count(self, doc_ids: DocIds, rows: SparseRows, sign: int) -> None:
         """Add documents to the statistics, or subtract them."""
         numbers, counts = rows.indices, rows.data.astype(np.int64)
         np.add.at(self._frequencies.rows, numbers, sign)
         np.add.at(self._occurrences.rows, numbers, sign * counts)
         lengths = self._lengths.rows[doc_ids].astype(np.int64)
-        is_later = doc_ids >= self._training.documents
+        is_later = ~self._trained.rows[doc_ids]
         self._documents += sign * len(doc_ids)
         self._words += sign * int(lengths.sum())
         self._drift = replace(

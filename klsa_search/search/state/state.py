@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Concatenate, Final, ParamSpec, TypeVar
 
@@ -18,7 +18,7 @@ from klsa_search.core.array_types import DocumentMask
 from klsa_search.core.config import QUERY_SETTINGS, Settings
 from klsa_search.core.lazy import lazy_property
 from klsa_search.core.parameters import ParsingSettings, RankingSettings
-from klsa_search.delta.statistics import trained_statistics
+from klsa_search.delta.statistics import trained_documents, trained_statistics
 from klsa_search.kernels.query_kernel import DocumentCounts, QueryKernel, TermWeighting
 from klsa_search.search.batches import Drift
 from klsa_search.search.engine.answer_cache import AnswerCache
@@ -63,6 +63,7 @@ class GenerationInfo:
     documents  number of live documents
     last       last write of the log that was applied
     drift      from the training
+    trained    (N,) which documents have the words of one of the training; None as in the generation
     restricted whether documents are hidden: see `restricted_to`
     """
 
@@ -73,6 +74,7 @@ class GenerationInfo:
     documents: int
     last: LogPosition
     drift: Drift
+    trained: DocumentMask | None = field(default=None, compare=False)
     restricted: bool = False
 
     @lazy_property
@@ -229,17 +231,18 @@ def _open_checked(
 
 def drift_of(generation: Path, manifest: Manifest) -> Drift:
     """Return the drift of a generation from its training: none, unless by a compaction."""
-    first_later, trained = manifest.trained, trained_statistics(generation)
-    if first_later is None or trained is None:
+    trained = trained_statistics(generation)
+    if manifest.trained is None or trained is None:
         return Drift()
+    is_later = ~trained_documents(generation, manifest)
     lengths, occurrences = (
         open_array(generation, "lengths"),
         open_array(generation, "postings_occurrences"),
     )
     return Drift(
-        added=len(lengths) - first_later,
-        deleted=trained.documents - first_later,
-        words=int(lengths[first_later:].sum(dtype=np.int64)),
+        added=int(is_later.sum()),
+        deleted=trained.documents - manifest.trained,
+        words=int(lengths[is_later].sum(dtype=np.int64)),
         unseen=int(occurrences[len(trained.frequencies) :].sum()),
     )
 

@@ -153,8 +153,8 @@ async def patch_documents(name: str, request: Request, service: Service) -> Resp
     """Merge changes into many documents; each item has the ID of its document.
 
     Items are merged as by the PATCH of one document. A JSON array is stored completely or not at
-    all: if the index does not have an ID, the error names it. A stream of lines is stored in batches of
-    1,000; the response has one status per line, and an invalid line is skipped.
+    all: an error names the IDs that the index does not have. A stream of lines is stored in batches
+    of 1,000; the response has one status per line, and an invalid line is skipped.
     """
     with service.writes.slot(size_of(request)):
         if content_type(request.headers) == LINES:
