@@ -20,6 +20,7 @@ from klsa_search.core.parameters import ParsingSettings, RankingSettings
 from klsa_search.search import costs
 from klsa_search.search.rankers import RANKERS
 from klsa_search.service.catalog import Catalog
+from klsa_search.service.openapi import LISTS
 from klsa_search.service.settings import ServiceSettings
 from tests.conftest import ROOT
 from tests.support.application import catalog_app
@@ -335,8 +336,7 @@ def http_page():
         "- Send an API key as `Authorization: Bearer KEY`, or as `X-API-Key: KEY`. "
         "[API keys](api-keys.md) explains scopes."
         "\n- Bodies are JSON objects with `Content-Type: application/json`."
-        "\n- In a URL, lists are separated by commas, or the parameter is repeated. Any other "
-        "parameter that is given twice is an error."
+        f"\n- {LISTS} Any other parameter that is given twice is an error."
         "\n- Errors have one format: see [Error codes](error-codes.md)."
     )
     with tempfile.TemporaryDirectory() as folder, Catalog(Path(folder)) as catalog:

@@ -25,7 +25,6 @@ from pydantic import (
     create_model,
     model_validator,
 )
-from pydantic_core import PydanticCustomError
 
 from klsa_search.core.field_weights import FieldWeights, parse_weights, write_weights
 from klsa_search.core.plugins import PluginName
@@ -217,9 +216,12 @@ MAX_NAMES: Final = 100
 
 
 def _as_tuple(value: object) -> object:
-    """Return the items of a list or another iterable as a tuple, and everything else as it is."""
+    """Return the items of a list or another iterable as a tuple, and everything else as it is.
+
+    A text is one name.
+    """
     if isinstance(value, str):
-        raise PydanticCustomError("text", "it is a text; give a list")
+        return (value,)
     if isinstance(value, Iterable) and not isinstance(value, bytes | Mapping):
         return tuple(value)
     return value

@@ -15,6 +15,12 @@ from klsa_search.service.routes import documents
 from klsa_search.service.schemas.base import RequestModel, documented_parameters
 from klsa_search.service.schemas.errors import documented
 
+LISTS: Final = (
+    'In a body, a list of one text may be the text alone, as in `"facets": "brand"`. In a URL, '
+    "lists are separated by commas, or the parameter is repeated."
+)
+"""How lists are written, which the types of parameters do not say."""
+
 _DESCRIPTION = "API key, as printed by `klsa-keys add`; not needed if the service has no keys"
 _SCHEMES = {
     "key": {"type": "http", "scheme": "bearer", "description": _DESCRIPTION},
@@ -52,6 +58,7 @@ def install(app: FastAPI) -> None:
             for route in routes.values():
                 _document_parameters(route)
             schema = generate()
+            schema["info"]["description"] = LISTS
             schema["components"]["securitySchemes"] = _SCHEMES
             schema["components"]["schemas"] |= documents.BODIES
             for model in schema["components"]["schemas"].values():

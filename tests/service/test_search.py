@@ -62,6 +62,17 @@ def test_an_answer_is_what_its_model_says(client, asked):
         assert json.loads(model.model_dump_json(exclude_unset=True)) == response.json()
 
 
+def test_a_text_in_a_body_is_a_list_of_one(client):
+    asked = {"q": "wing", "facets": "year", "fields": "title", "sort": "year:desc"}
+    lists = {name: [text] for name, text in asked.items() if name != "q"}
+    answers = [client.post("/search", json=asked | more).json() for more in ({}, lists)]
+    for answer in answers:
+        answer.pop("time_ms")
+    assert answers[0] == answers[1]
+    assert answers[0]["facets"].keys() == {"year"}
+    assert "the text alone" in client.get("/openapi.json").json()["info"]["description"]
+
+
 def test_the_interpretation_is_in_the_response(client):
     asked = {"q": '+wing -"no such thing" wign win*', "spelling": "suggest"}
     said = client.get("/search", params=asked).json()["interpretation"]

@@ -42,8 +42,8 @@ def field_error(field: str, message: str) -> PydanticCustomError:
 class RequestModel(BaseModel):
     """Base of the parameters of a request; unknown names are errors.
 
-    In a body, types are strict: "10" and true are not numbers. In a URL all values are text: see
-    `read_parameters`.
+    In a body, types are strict: "10" and true are not numbers. A text where a list of texts is
+    needed is a list of one. In a URL all values are text: see `read_parameters`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
@@ -71,6 +71,12 @@ class RequestModel(BaseModel):
                         "field": str(name).encode(errors="backslashreplace").decode(),
                     },
                 )
+        if isinstance(value, dict) and any(isinstance(item, str) for item in value.values()):
+            lists = _of_kind(cls, _is_list)
+            return {
+                name: [item] if isinstance(item, str) and name in lists else item
+                for name, item in value.items()
+            }
         return value
 
     @classmethod
