@@ -30,6 +30,15 @@ _NO_TEXT: Final = frozenset(["NA", "<NA>", "NULL", "NaN", "nan", "None", "\\N", 
 """Cells without a text, as R, pandas, databases and Excel write them."""
 _AHEAD: Final = 100  # rows that show which columns have lists, or no blank cells
 _MOST_TOTALS: Final = 3  # rows at the end, such as a sum, the tax and both
+_TOTALS: Final = frozenset(
+    re.findall(
+        r"\S+",
+        "average count gesamt gesamtsumme grand insgesamt łącznie mean mittelwert razem soma somme "
+        "subtotal sum suma summa summe total totaal totale totali totals toplam yhteensä "
+        "zwischensumme итого всего σύνολο 合計 合计 小計 小计 總計 总计 합계",
+    )
+)
+"""First words of the labels of totals."""
 _NUMBER: Final = re.compile(
     r"(?:[€$£¥]|[A-Z]{3})?\s*[-+]?\d{1,3}(?:[.,'\s]?\d{3})*(?:[.,]\d+)?\s*(?:[€$£¥%]|[A-Z]{3})?"
 )
@@ -164,16 +173,20 @@ def _table(
             cells[at] = cells[at] if value is None else value
         yield f"{path}:{row.number}", cells
 
-    filled = _filled(ahead()) if (key or intake.columns.id) == names[0] else set()
+    id_ = key or columns.id_in(names)
+    ids = _NO_IDS
+    if id_ is not None:
+        may_lack = (key or intake.columns.id) == names[0]
+        ids = _Ids.of(ahead(), names.index(id_), may_lack=may_lack)
     below: list[Row] = []  # lines that may stand below the table
     for row in rows:
         is_text = (below or row.follows_blank) and len(row.cells) == 1 and needed > 2
-        if is_text or (len(below) < _MOST_TOTALS and _is_total(row.cells, filled)):
+        if is_text or (len(below) < _MOST_TOTALS and ids.is_total(row.cells)):
             below.append(row)
             continue
         for earlier in (*below, row):
-            if is_blank(earlier.cells[0]):
-                filled = set()  # rows without an ID are documents here
+            if ids.may_lack and is_blank(earlier.cells[0]):
+                ids = _NO_IDS  # rows without an ID are documents here
             yield from checked(earlier)
         below.clear()
     if below:
@@ -196,7 +209,7 @@ def _list_columns(rows: Iterable[Sequence[Any]], names: Sequence[str]) -> list[i
 def _has_key(header: Header, rows: Callable[[], Iterable[Sequence[Any]]], columns: Columns) -> bool:
     """Return whether the first column has the IDs: by its name, and all its values differ.
 
-    Only totals at the end may have none.
+    Only totals at the end may have none, or a label.
     Cost: reads all rows of a table whose first column has no name, or one of IDs.
     """
     first, *further = header.names
@@ -205,14 +218,18 @@ def _has_key(header: Header, rows: Callable[[], Iterable[Sequence[Any]]], column
     if 0 not in header.nameless and (not may_name_ids(first) or columns.common("id", further)):
         return False
     seen: set[Any] = set()
-    filled, totals = _filled(rows()), 0
+    ids, totals = _Ids.of(rows(), 0, may_lack=True), list[Any]()
     for cells in rows():
-        if totals < _MOST_TOTALS and _is_total(cells, filled):
-            totals += 1
-        elif len(cells) > 1 and (totals or is_blank(cells[0]) or cells[0] in seen):
-            return False
-        else:  # also a line of one cell, which is below the table
-            seen.add(cells[0])
+        if len(totals) < _MOST_TOTALS and ids.is_total(cells):
+            totals.append(cells[0])
+            continue
+        if len(cells) <= 1:  # a line below the table
+            continue
+        for value in (*totals, cells[0]):
+            if is_blank(value) or value in seen:
+                return False
+            seen.add(value)
+        totals.clear()
     return bool(seen)
 
 
@@ -241,22 +258,74 @@ def _key(header: Header, rows: Callable[[], Iterable[Sequence[Any]]]) -> str:
     return names[next(iter(seen))] if len(seen) == 1 else names[0]
 
 
-def _filled(rows: Iterable[Sequence[Any]]) -> set[int]:
-    """Return the numbers of the other columns that all of the first rows with an ID fill."""
-    first = [cells for cells in islice(rows, _AHEAD) if len(cells) > 1 and not is_blank(cells[0])]
-    columns = range(1, min(map(len, first), default=0))
-    return {at for at in columns if not any(is_blank(cells[at]) for cells in first)}
+class _Ids(NamedTuple):
+    """The column of IDs of a table, by which totals are told from documents.
+
+    at          its number
+    filled      other columns that all of the first rows with an ID fill
+    have_digits whether all of these IDs have digits, so that a label without is none
+    may_lack    whether a total may have nothing in this column
+    """
+
+    at: int
+    filled: frozenset[int]
+    have_digits: bool
+    may_lack: bool
+
+    @classmethod
+    def of(cls, rows: Iterable[Sequence[Any]], at: int, *, may_lack: bool) -> _Ids:
+        """Return the facts of the first rows of a table; the last may be totals."""
+        first = [
+            cells
+            for cells in islice(rows, _AHEAD)
+            if len(cells) > max(at, 1) and not is_blank(cells[at])
+        ]
+        for _ in range(min(_MOST_TOTALS, len(first) - 1) if len(first) < _AHEAD else 0):
+            if not _is_label(first[-1][at], have_digits=True):
+                break
+            first.pop()
+        size = min(map(len, first), default=0)
+        filled = (
+            other
+            for other in range(size)
+            if other != at and not any(is_blank(cells[other]) for cells in first)
+        )
+        have_digits = all(_has_digit(cells[at]) for cells in first)
+        return cls(at, frozenset(filled), have_digits, may_lack)
+
+    def is_total(self, cells: Sequence[Any]) -> bool:
+        """Return whether a row has numbers, at most a short label, and a gap in `filled`.
+
+        The label stands in any column, that of the IDs included if it is like no ID.
+        """
+        id_ = cells[self.at] if self.at < len(cells) else None
+        lacks = is_blank(id_)
+        if not (self.may_lack if lacks else _is_label(id_, have_digits=self.have_digits)):
+            return False
+        values = [cell for cell in cells if not is_blank(cell)]
+        texts = [value for value in values if not _NUMBER.fullmatch(str(value).strip())]
+        is_labelled = not texts or (len(texts) == 1 and len(str(texts[0])) <= _SHOWN)
+        is_labelled &= lacks or texts == [id_]
+        has_gap = any(at >= len(cells) or is_blank(cells[at]) for at in self.filled)
+        return is_labelled and len(texts) < len(values) and has_gap
 
 
-def _is_total(cells: Sequence[Any], filled: set[int]) -> bool:
-    """Return whether a row has no ID, but numbers, at most a short label, and a gap in `filled`."""
-    if not is_blank(cells[0]):
-        return False
-    values = [cell for cell in cells if not is_blank(cell)]
-    texts = [value for value in values if not _NUMBER.fullmatch(str(value).strip())]
-    is_labelled = not texts or (len(texts) == 1 and len(str(texts[0])) <= _SHOWN)
-    has_gap = any(at >= len(cells) or is_blank(cells[at]) for at in filled)
-    return is_labelled and len(texts) < len(values) and has_gap
+_NO_IDS: Final = _Ids(0, frozenset(), have_digits=False, may_lack=False)  # nothing is a total
+
+
+def _is_label(cell: Any, *, have_digits: bool) -> bool:
+    """Return whether the ID of a row is the label of a total.
+
+    have_digits  whether all IDs have digits
+    """
+    words = str(cell).casefold().strip(" :.").split()
+    return bool(words) and (
+        words[0].rstrip(":") in _TOTALS or (have_digits and not _has_digit(cell))
+    )
+
+
+def _has_digit(cell: Any) -> bool:
+    return any(map(str.isdigit, str(cell)))
 
 
 def is_blank(cell: Any) -> bool:

@@ -307,14 +307,32 @@ def test_lines_below_a_table_are_left_out(tmp_path):
         ("Item No,Title,Text,Price\n1,a,b c,1.5\n2,d,e f,2.5\n,,Total,4.0\n", "Total"),
         ("Nr;Titel;Text;Preis\n1;a;b c;1,50\n2;d;e f;2,50\n;;Summe;€ 1.004,00\n", "Summe"),
         (",title,text,n\n1,a,b c,1\n2,d,e f,2\n,Sum,,3\n,VAT,,1\n,,,4\n\nBy Ann\n", "Sum"),
+        ("id,title,text,n\n1,a,b c,1\n2,d,e f,2\nTotal,,,3\n", "Total"),
+        ("Item No,Title,Text,Price\n1,a,b c,1.5\n2,d,e f,2.5\nNetto,,,4\nMwSt,,,1\n", "Netto"),
+        ("title,text,n,id\na,b c,1,1\nd,e f,2,2\n,,3,Grand total:\n", "3"),
     ],
 )
 def test_totals_at_the_end_are_left_out_with_a_note(tmp_path, table, label):
     found, source = read(tmp_path, table)
     assert [row[:3] for row in found] == [("1", "a", "b c"), ("2", "d", "e f")]
     assert any(f"below the table, from line 4, {label!r}" in note for note in source.notes)
-    columns = source.options["columns"]  # as an index stores them to read the file again
+    columns = source.options.get("columns")  # as an index stores them to read the file again
     assert read(tmp_path, table, columns=columns)[0] == found
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "Total,g,,4\n",  # it has a title
+        "Total,,,\n",
+        "sum-1,,,4\n",
+        "Total,,,4\nc,h,i j,5\n",  # not at the end
+        "x,,,4\n",  # IDs are words
+    ],
+)
+def test_other_rows_with_a_label_are_documents(tmp_path, rows):
+    found, _ = read(tmp_path, f"id,title,text,n\na,b,c d,1\nb,e,f g,2\n{rows}")
+    assert len(found) == 2 + rows.count("\n")
 
 
 @pytest.mark.parametrize(
