@@ -91,6 +91,36 @@ def may_name_ids(name: str) -> bool:
     return _ID.fullmatch(name.strip()) is not None
 
 
+_WORDS_OF_CODES: Final = frozenset(
+    re.findall(
+        r"\S+",
+        "barcode ean fax gtin handy isbn issn mobile phone plz postcode release releases revision "
+        "tel telefon telephone téléphone upc version versions zip zipcode",
+    )
+)
+_WORDS_OF_VERSIONS: Final = frozenset(["release", "releases", "revision", "version", "versions"])
+
+
+def names_codes(name: str) -> bool:
+    """Return whether the digits of a field are no quantity by its name: an ID, a telephone number.
+
+    >>> [name for name in ("phone", "Postal_PLZ", "appVersion", "sku") if names_codes(name)]
+    ['phone', 'Postal_PLZ', 'appVersion', 'sku']
+    >>> names_codes("price")
+    False
+    """
+    return may_name_ids(name) or not _WORDS_OF_CODES.isdisjoint(_words_of(name))
+
+
+def names_versions(name: str) -> bool:
+    """Return whether the values of a field are versions by its name, so that 1.10 is not 1.1."""
+    return not _WORDS_OF_VERSIONS.isdisjoint(_words_of(name))
+
+
+def _words_of(name: str) -> list[str]:
+    return [word.lower() for word in _WORD_END.split(name.replace(".", " ").strip())]
+
+
 _CODE: Final = re.compile(r"(?=.{2,40}\Z)[A-Za-z]{1,10}[-_/.]?\d[\w/.-]*")
 
 

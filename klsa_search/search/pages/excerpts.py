@@ -26,7 +26,7 @@ class Excerpt:
     span     of characters in the text of the document
     page     of its beginning, from 1; None if the text has no page breaks
     heading  path of the headings that hold at its beginning; "" for a whole document
-    metadata of the document, without its vectors
+    metadata of the document as hits have it: without its vectors, and with numbers in number fields
 
     >>> found: klsa.Excerpt = index.excerpt("leak", span=(0, 30))
     >>> found.id, found.text

@@ -7,6 +7,7 @@ partition, then the doc id in it.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -224,7 +225,8 @@ def hits(
 
 def excerpt(state: State, id_: str, span: tuple[int, int] | None, page: int | None) -> Excerpt:
     """Return a passage by its ID, or a part of a document: see `Index.excerpt`."""
-    return excerpt_of(state.documents, id_, span, page)
+    part = excerpt_of(state.documents, id_, span, page)
+    return replace(part, metadata=state.fields.with_numbers(part.metadata))
 
 
 def parameters(state: State, parameters_: SearchParameters) -> RankingSettings:

@@ -16,7 +16,7 @@ from fastapi import Depends, Request, Response
 from pydantic_core import to_json
 
 from klsa_search.collection.model import Document
-from klsa_search.collection.vectors import checked_vectors, with_dimensions
+from klsa_search.collection.vectors import VECTORS, checked_vectors, with_dimensions
 from klsa_search.errors import BadDocument, DocumentNotFound, KlsaError, QueryError
 from klsa_search.search.batches import (
     BATCH_DOCUMENTS,
@@ -427,7 +427,9 @@ async def _fetch(
     def compute(index: Index) -> bytes:
         excerpt = index.excerpt(id_, span=params.range, page=params.page)
         if params.vectors:
-            excerpt = replace(excerpt, metadata=index.document(excerpt.document_id).metadata)
+            stored = index.document(excerpt.document_id).metadata
+            vectors = {VECTORS: stored[VECTORS]} if VECTORS in stored else {}
+            excerpt = replace(excerpt, metadata={**excerpt.metadata, **vectors})
         return encoded(DocumentAnswer.of(excerpt, index), exclude_unset=True)
 
     return await service.read(name, compute)

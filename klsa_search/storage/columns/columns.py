@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from klsa_search.collection.columns import names_codes
 from klsa_search.core.array_types import DocumentMask, Integers, SortedTexts
 from klsa_search.core.build_settings import FieldType
 from klsa_search.core.lazy import lazy_property
@@ -277,7 +278,10 @@ class Fields(Mapping[str, Field]):
         raise QueryError(f"{parameter}: {fact}", field=parameter)
 
     def with_numbers(self, metadata: Mapping[str, object]) -> Mapping[str, Any]:
-        """Return metadata with numeric texts of number fields converted to numbers."""
+        """Return metadata with numeric texts of number fields converted to numbers.
+
+        Not those of fields whose names say that they are no quantities, such as telephone numbers.
+        """
         numbers = {
             name: as_number(metadata[name], coerce)
             for name, coerce in self._number_coercions.items()
@@ -291,7 +295,7 @@ class Fields(Mapping[str, Field]):
         return {
             name: coercion("number", declared=True, forms=self.forms, unit=self.forms.unit(name))
             for name, column in self._columns.items()
-            if column.type == "number"
+            if column.type == "number" and not names_codes(name)
         }
 
     def is_blank(self, name: str) -> bool:

@@ -352,10 +352,11 @@ def as_number(value: Any, coerce: Callable[[object], Any]) -> Any:
     """Return numeric strings, also in a list, as numbers, and anything else unchanged.
 
     coerce  of their field
+    One that is a code, such as 007, stays as it is.
     """
     if isinstance(value, list):
         return [as_number(item, coerce) for item in value]
-    if not isinstance(value, str):
+    if not isinstance(value, str) or re.match(r"\s*-?0\d", value, re.ASCII):
         return value
     try:
         result = coerce(value)

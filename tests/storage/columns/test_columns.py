@@ -495,6 +495,14 @@ def test_types_made_in_python_are_what_the_documents_keep_of_them():
 
 def test_a_long_text_of_digits_is_a_number_or_none():
     assert number("0" * 5000 + "12") == number("-" + "0" * 5000 + "12") * -1 == 12
-    assert as_number("0" * 5000 + "12", number) == 12
+    assert number("0" * 5000 + "12") == 12
+    assert as_number(["12", "1.5", "007", "-01", "0.5", "0"], number) == [
+        12,
+        1.5,
+        "007",
+        "-01",
+        0.5,
+        0,
+    ]
     with pytest.raises(TypeMismatch, match="too large"):
         number("9" * 5000)
