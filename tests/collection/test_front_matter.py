@@ -54,6 +54,41 @@ def test_fields_of_front_matter_are_metadata(tmp_path, content):
     }
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        "---\nversion: 1.10\nApp Version: 2\nversions: [1.9, 1.10]\n"
+        "app: {release: 3.0}\nn: 1.10\n---\nA",
+        '+++\nversion = 1.10\n"App Version" = 2\nversions = [1.9, 1.10]\n'
+        "app.release = 3.0\nn=1.10\n+++\nA",
+        '{"version": 1.10, "App Version": 2, "versions": [1.9, 1.10], '
+        '"app": {"release": 3.0}, "n": 1.1}\nA',
+    ],
+)
+def test_versions_stay_as_they_are_written(tmp_path, content):
+    metadata = read(tmp_path, content).metadata
+    assert {name: metadata[name] for name in metadata.keys() - {"kind", "path"}} == {
+        "version": "1.10",
+        "app version": "2",
+        "versions": ["1.9", "1.10"],
+        "app": {"release": "3.0"},
+        "n": 1.1,
+    }
+
+
+def test_digits_that_are_no_number_of_yaml_stay_as_they_are(tmp_path):
+    metadata = read(
+        tmp_path, "---\nsku: 00123\nat: 12:30\nn: -5\nm: 0\nx: 0x1f\n---\nBody."
+    ).metadata
+    assert [metadata[name] for name in ("sku", "at", "n", "m", "x")] == [
+        "00123",
+        "12:30",
+        -5,
+        0,
+        31,
+    ]
+
+
 def test_fields_are_filtered(tmp_path):
     vault = tmp_path / "vault"
     vault.mkdir()

@@ -91,6 +91,20 @@ def test_numbers_of_a_table_are_found_by_all_values(tmp_path):
         assert types(index)["sold"] == "date"
 
 
+def test_codes_of_a_table_stay_texts_and_numbers_are_numbers(tmp_path):
+    """Wherever a document is shown, but as it was stored by its ID."""
+    source = tmp_path / "table.csv"
+    source.write_text(
+        "id,text,stock,version,phone,Order ID\na,x y,12,1.10,5551234,41\nb,x,3,1.1,5551235,42\n"
+    )
+    with closing(build(source, name="a", home=tmp_path / "in")) as index:
+        assert types(index)["version"] == "keyword"
+        (found,) = index.search("x", filter="version = 1.10 AND stock > 5 AND phone = 5551234")
+        wanted = {"stock": 12, "version": "1.10", "phone": "5551234", "Order ID": "41"}
+        assert found.metadata == index.excerpt("a").metadata == wanted
+        assert index.document("a").metadata == wanted | {"stock": "12"}
+
+
 @pytest.mark.parametrize("records", [RECORDS[:1], []])
 def test_one_document_or_none(tmp_path, records):
     source = write(tmp_path / "a.jsonl", records)

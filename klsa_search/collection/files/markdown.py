@@ -10,8 +10,9 @@ import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
+from klsa_search.collection.columns import names_versions
 from klsa_search.collection.files.content import (
     CELL,
     ITEM,
@@ -138,12 +139,12 @@ def _fields(front: str, syntax: str = "yaml") -> dict[str, Any]:
     """Return the fields of front matter; of lines `name: value` if it is not valid."""
     import yaml
 
-    load = {"json": json.loads, "toml": tomllib.loads, "yaml": yaml.safe_load}[syntax]
+    load = {"json": _loads_json, "toml": _loads_toml, "yaml": _loads_yaml}[syntax]
     try:
         read = load(front)
         if not isinstance(read, dict):
             raise ValueError("no fields")
-        fields = {str(name): json_value(value) for name, value in read.items()}
+        fields = {str(name): json_value(value) for name, value in _with_versions(read).items()}
         written = json.dumps(fields, allow_nan=False)
         if text_fault(written) or len(written) > _LONGEST_FRONT:
             raise ValueError("cannot be stored")
@@ -152,6 +153,61 @@ def _fields(front: str, syntax: str = "yaml") -> dict[str, Any]:
     lowered = {name.lower(): value for name, value in fields.items()}
     language = lowered.pop("lang", None)
     return lowered if language is None else {"language": language, **lowered}
+
+
+class _Written(float):
+    """A number, and how it is written: 1.10."""
+
+    written: str
+
+    def __new__(cls, written: str, value: float | None = None) -> Self:
+        """Return the number of a text, by default as Python reads it."""
+        number = super().__new__(cls, written if value is None else value)
+        number.written = written
+        return number
+
+
+def _loads_json(text: str) -> Any:
+    return json.loads(text, parse_float=_Written)
+
+
+def _loads_toml(text: str) -> Any:
+    return tomllib.loads(text, parse_float=_Written)
+
+
+def _loads_yaml(text: str) -> Any:
+    """Return the value of YAML; 00123 and 12:30 are texts, not numbers to the base 8 or 60."""
+    import yaml
+
+    loader = type("Loader", (yaml.SafeLoader,), {})
+
+    def construct_float(self: Any, node: Any) -> Any:
+        value = self.construct_yaml_float(node)
+        return node.value if ":" in node.value else _Written(node.value, value)
+
+    def construct_int(self: Any, node: Any) -> Any:
+        is_code = ":" in node.value or re.match(r"[-+]?0[0-9_]", node.value)
+        return node.value if is_code else self.construct_yaml_int(node)
+
+    for kind, construct in (("float", construct_float), ("int", construct_int)):
+        yaml.add_constructor(f"tag:yaml.org,2002:{kind}", construct, loader)
+    return yaml.load(text, loader)  # noqa: S506 - a subclass of SafeLoader
+
+
+def _with_versions(value: Any, *, is_version: bool = False) -> Any:
+    """Return a value with the numbers of fields named for versions as they are written."""
+    if isinstance(value, dict):
+        return {
+            name: _with_versions(item, is_version=is_version or names_versions(str(name)))
+            for name, item in value.items()
+        }
+    if isinstance(value, list):
+        return [_with_versions(item, is_version=is_version) for item in value]
+    if isinstance(value, _Written):
+        return value.written if is_version else float(value)
+    if is_version and isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return value
 
 
 def _label(link: re.Match[str]) -> str:

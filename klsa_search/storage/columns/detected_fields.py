@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from klsa_search.collection.columns import option
+from klsa_search.collection.columns import names_versions, option
 from klsa_search.core.build_settings import DateOrder, DecimalSign, FieldType
 from klsa_search.errors import CollectionError
 from klsa_search.storage.columns.growing_columns import coerced
@@ -160,6 +160,7 @@ class DetectedField:
         self._signs: set[str] = set()  # decimal signs that its numbers show
         self._points: bool | None = None  # whether all numbers with a point may be thousands
         self._name, self._declared = name, declared
+        self._has_versions = names_versions(name)
         self._kinds: dict[str, None] = {}  # of its values, in order of appearance
         self._has_candidates = self._decided = False
         self._candidates: dict[FieldType, FieldCandidate] = {}
@@ -257,7 +258,8 @@ class DetectedField:
         A field with JSON numbers is a number field if most of its values are numbers. A field of
         strings has the first type that fits 99 of 100 of them; the rest counts as missing.
         Placeholders such as "N/A" are ignored, except by a keyword field, where they are values.
-        A single code such as 00123 makes a field of numeric strings a keyword field.
+        A single code such as 00123 makes a field of numeric strings a keyword field, and so does a
+        name for versions.
         """
         if self.keeps_empty and not self._has_candidates and type_ is not None:
             self._begin((type_,))
@@ -352,6 +354,8 @@ class DetectedField:
     def _fits(self, candidate: FieldCandidate, type_: FieldType | None) -> bool:
         if type_ is not None:
             return self.keeps_empty or candidate.fitting > 0 or candidate.type_mismatches > 0
+        if candidate.kind == "number" and _NUMBERS not in self._kinds and self._has_versions:
+            return False
         if _NUMBERS in self._kinds:
             return candidate.fitting > candidate.mismatches
         fits = candidate.fitting >= _MIN_FITTING * candidate.mismatches
