@@ -105,6 +105,11 @@ def end(process: subprocess.Popen[bytes]) -> int:
     return process.returncode
 
 
+def end_of(code: int) -> str:
+    """Return how a process ended, by its exit code."""
+    return f"signal {-code}" if code < 0 else f"exit code {code}"
+
+
 def exit_with_parent() -> None:
     """Exit when standard input, a pipe from the parent process, is closed.
 
@@ -222,11 +227,10 @@ def _died(worker: subprocess.Popen[bytes], name: str) -> KlsaError:
     with suppress(subprocess.TimeoutExpired):  # it closes its pipes before it ends
         worker.wait(_EXIT_SECONDS)
     code = end(worker)
-    fact = f"signal {-code}" if code < 0 else f"exit code {code}"
     advice = (
         "make sure that there is free memory" if code == -signal.SIGKILL else "see its messages"
     )
-    return KlsaError(f"{name} ended early ({fact}); {advice}, then build again")
+    return KlsaError(f"{name} ended early ({end_of(code)}); {advice}, then build again")
 
 
 def answer_requests(begin: Callable[[S], Callable[[Q], object]]) -> None:

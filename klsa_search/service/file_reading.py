@@ -30,6 +30,7 @@ from klsa_search.collection.reading_options import CheckedReadingOptions, with_p
 from klsa_search.collection.vectors import with_dimensions
 from klsa_search.core.child_processes import (
     end,
+    end_of,
     exit_with_parent,
     pipes_of_worker,
     read_requests,
@@ -176,10 +177,9 @@ class FileReader(AbstractContextManager["FileReader"]):
                 f"the file takes too long: more than {seconds} of processor time without another "
                 "document; send less in one file"
             )
-        ended = f"signal {-code}" if code < 0 else f"exit code {code}"
         return CollectionError(
-            f"the file is damaged or takes too much memory: its reader ended with {ended}; it may "
-            f"use {limits.memory >> 20:,} MiB; send less in one file"
+            f"the file is damaged or takes too much memory: its reader ended with {end_of(code)}; "
+            f"it may use {limits.memory >> 20:,} MiB; send less in one file"
         )
 
 

@@ -157,15 +157,13 @@ class JobLedger:
         No job can run in an index directory that cannot be written.
         """
         with ExitStack() as locks:
-            try:
-                if os.access(self._home, os.W_OK):
-                    lock = FileLock(self._home / ".jobs.running", timeout=0, thread_local=False)
+            has_lock = os.access(self._home, os.W_OK)
+            if has_lock:
+                lock = FileLock(self._home / ".jobs.running", timeout=0, thread_local=False)
+                try:
                     locks.enter_context(lock)
-                    has_lock = True
-                else:
+                except Timeout:
                     has_lock = False
-            except Timeout:
-                has_lock = False
             yield has_lock
 
 

@@ -23,8 +23,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
-from klsa_search.errors import IndexBusy, IndexDamaged, IndexNotFound, SettingsError, StoreError
-from klsa_search.storage.database import open_to_read, refuse_network, row_checksum, use_wal
+from klsa_search.errors import IndexBusy, IndexDamaged, IndexNotFound, SettingsError
+from klsa_search.storage.database import (
+    open_to_read,
+    refuse_network,
+    row_checksum,
+    unusable,
+    use_wal,
+)
 from klsa_search.storage.files import read_regular, replace_file, sync, unreadable, writable
 from klsa_search.storage.names import CATALOG, NEW, index_path, is_built
 
@@ -205,10 +211,7 @@ def _errors_of_ours(file: Path) -> Iterator[None]:
             raise IndexBusy(
                 f"`{file}` is being changed by another process or thread; try again"
             ) from None
-        raise StoreError(
-            f"cannot use `{file}` ({error}); check its owner, its permissions and free disk space, "
-            "then try again"
-        ) from error
+        raise unusable(file, error) from error
     except sqlite3.DatabaseError as error:
         raise _damaged(file, error) from error
 

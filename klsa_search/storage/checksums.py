@@ -119,17 +119,13 @@ def fingerprint_of(generation: Path, manifest: Manifest) -> str:
     return digest.hexdigest()
 
 
-def _name(generation: Path) -> str:
-    return os.path.realpath(generation)
-
-
 def _file(generation: Path) -> Path | None:
     """Return the record of a generation; one file for each, so that processes do not conflict.
 
     None without a cache folder: then every opening compares checksums.
     """
     folder = cache_folder()
-    name = hashlib.sha256(os.fsencode(_name(generation))).hexdigest()
+    name = hashlib.sha256(os.fsencode(os.path.realpath(generation))).hexdigest()
     return None if folder is None else folder / "checked" / name
 
 
@@ -141,7 +137,7 @@ def _recorded(generation: Path) -> str | None:
         fingerprint, name = os.fsdecode(file.read_bytes()).split("\n", 1)
     except (OSError, ValueError):  # none yet, or not written by us
         return None
-    return fingerprint if name == _name(generation) else None
+    return fingerprint if name == os.path.realpath(generation) else None
 
 
 def _record(generation: Path, fingerprint: str) -> None:
@@ -153,7 +149,7 @@ def _record(generation: Path, fingerprint: str) -> None:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         remove_stale_records(file.parent)
-        fresh.write_bytes(os.fsencode(f"{fingerprint}\n{_name(generation)}"))
+        fresh.write_bytes(os.fsencode(f"{fingerprint}\n{os.path.realpath(generation)}"))
         fresh.replace(file)  # atomic: another process reads the old or the new record
     except OSError:
         with suppress(OSError):
@@ -183,6 +179,7 @@ class ChecksumCheck:
     """Compares the checksums of an index in a background thread of low priority.
 
     generations  the manifest of its generation, or of those of all partitions, by folder
+    failure      a message that names the damaged file, or None
 
     It takes at most a ninth of one processor and half of the disk bandwidth: ten seconds per
     gigabyte, or a few times that while searches run.
@@ -191,7 +188,7 @@ class ChecksumCheck:
     def __init__(self, generations: Mapping[Path, Manifest]) -> None:
         self._generations = generations
         self._stopped = threading.Event()
-        self._failure: str | None = None
+        self.failure: str | None = None
         self._is_verified = False
         self._thread = threading.Thread(target=self._run, name="sums", daemon=True)
         self._thread.start()
@@ -199,16 +196,11 @@ class ChecksumCheck:
     @property
     def state(self) -> Literal["checking", "verified", "damaged", "stopped"]:
         """Return the state; `stopped` if it ended without a result, stopped or superseded."""
-        if self._failure is not None:
+        if self.failure is not None:
             return "damaged"
         if self._is_verified:
             return "verified"
         return "checking" if self._thread.is_alive() else "stopped"
-
-    @property
-    def failure(self) -> str | None:
-        """Return a message that names the damaged file, or None."""
-        return self._failure
 
     def wait(self, seconds: float | None = None) -> bool:
         """Wait for the end; return whether it came within that time."""
@@ -230,7 +222,7 @@ class ChecksumCheck:
             except IndexDamaged as failure:
                 if _is_current(generation):
                     forget(generation)
-                    self._failure = failure.message
+                    self.failure = failure.message
                 return
         self._is_verified = True
 

@@ -79,6 +79,14 @@ def open_to_read(path: Path, timeout: float = 5.0) -> sqlite3.Connection:
     return connection
 
 
+def unusable(path: Path, error: Exception, verb: str = "use") -> StoreError:
+    """Return the error for a database that SQLite cannot use, or read."""
+    return StoreError(
+        f"cannot {verb} `{path}` ({error}); check its owner, its permissions and free disk space, "
+        "then try again"
+    )
+
+
 def refuse_network(path: Path) -> None:
     """Raise WritingRefused for a database on a network file system, which machines share."""
     if path.parent.is_dir() and (kind := network_file_system(path.parent)):

@@ -6,7 +6,6 @@ Like synonyms, rules belong to the index, not to a generation.
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -29,13 +28,13 @@ from klsa_search.collection.model import MAX_ID_BYTES, text_fault
 from klsa_search.core.settings_group import reason_of
 from klsa_search.errors import RuleNotFound, SettingsError
 from klsa_search.storage.catalog_entry import Entry, change_rows
+from klsa_search.storage.names import NAME
 
 MAX_RULES: Final = 1_000
 MAX_DOCUMENTS: Final = 100
 """Documents that a rule pins at most, and hides."""
 MAX_BOOSTS: Final = 10
 MAX_FACTOR: Final = 100.0
-_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 def _storable(text: str) -> str:
@@ -53,7 +52,7 @@ def _document_id(text: str) -> str:
 
 
 def _rule_id(text: str) -> str:
-    if not _ID.fullmatch(text):
+    if not NAME.fullmatch(text):
         raise ValueError(
             "it is not 1 to 100 letters, digits, '.', '_' or '-', beginning with a letter or digit"
         )

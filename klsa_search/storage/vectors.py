@@ -25,9 +25,10 @@ import numpy.typing as npt
 from klsa_search.collection.model import Document
 from klsa_search.collection.vectors import VECTORS, dimension_fault, vectors_of
 from klsa_search.core.array_types import DocumentMask, GrowableArray
-from klsa_search.errors import BadDocument, IndexBusy, StoreError
+from klsa_search.errors import BadDocument, IndexBusy
 from klsa_search.kernels.vector_space import VectorRows, VectorSpace, VectorSpaces, scales_of
 from klsa_search.storage.arrays import ArrayWriter, open_array, write_arrays
+from klsa_search.storage.database import unusable
 from klsa_search.storage.files import writable
 from klsa_search.storage.manifest import SpaceEntry
 from klsa_search.storage.names import EMBEDDING_FILES
@@ -159,10 +160,7 @@ class ComputedVectors:
                 self._database = self._connect()
             except sqlite3.OperationalError as error:
                 if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
-                    raise StoreError(
-                        f"cannot use `{self._files[0]}` ({error}); check its owner, its "
-                        "permissions and free disk space, then try again"
-                    ) from error
+                    raise unusable(self._files[0], error) from error
                 raise IndexBusy(
                     f"vectors of index `{index}` are being computed by another process; wait for "
                     "it to finish, then try again"

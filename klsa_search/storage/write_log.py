@@ -27,7 +27,7 @@ from typing import Any, Final, NamedTuple
 from klsa_search.collection.model import Document, document_of
 from klsa_search.errors import IndexDamaged, StoreError
 from klsa_search.storage.current import last_resort
-from klsa_search.storage.database import copy_database, open_to_read, row_checksum
+from klsa_search.storage.database import copy_database, open_to_read, row_checksum, unusable
 from klsa_search.storage.files import read_regular, unreadable, write_fresh
 from klsa_search.storage.names import LOG_ID, WRITE_LOG
 
@@ -296,10 +296,7 @@ class WriteLog:
             connection = open_to_read(self.path)
             yield connection if has_rows(connection, self.path) else None
         except sqlite3.OperationalError as error:
-            raise StoreError(
-                f"cannot read `{self.path}` ({error}); check its owner, its "
-                "permissions and free disk space, then try again"
-            ) from error
+            raise unusable(self.path, error, "read") from error
         except (sqlite3.DatabaseError, ValueError, TypeError) as error:
             raise damaged(self.path, error) from error
         finally:

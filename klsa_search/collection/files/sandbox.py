@@ -21,6 +21,7 @@ from klsa_search.collection.files.formats import FileFormat
 from klsa_search.collection.model import TruncatedFile
 from klsa_search.core.child_processes import (
     end,
+    end_of,
     exit_with_parent,
     has_interpreter,
     pipes_of_worker,
@@ -118,10 +119,9 @@ class Sandbox(AbstractContextManager["Sandbox"]):
             return Unreadable(
                 "takes too long", f"more than {self._limits.seconds:g} s of processor time"
             )
-        ended = f"signal {-code}" if code < 0 else f"exit code {code}"
         return Unreadable(
             "is damaged or takes too much memory",
-            f"its parser ended with {ended}; it may use {self._memory}",
+            f"its parser ended with {end_of(code)}; it may use {self._memory}",
         )
 
     @property

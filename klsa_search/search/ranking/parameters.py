@@ -162,8 +162,8 @@ def checked_mask(mask: object, max_doc: int) -> Mask | None:
     )
 
 
-def checked_integer(name: str, value: object, minimum: int = 1) -> int:
-    """Return a Python or NumPy integer of at least `minimum`; QueryError."""
-    if isinstance(value, _INTEGERS) and not isinstance(value, bool) and value >= minimum:
+def checked_integer(name: str, value: object) -> int:
+    """Return a Python or NumPy integer of at least 1; QueryError."""
+    if isinstance(value, _INTEGERS) and not isinstance(value, bool) and value >= 1:
         return int(value)
-    raise QueryError(f"{name} = {value!r}: give a whole number of at least {minimum}", field=name)
+    raise QueryError(f"{name} = {value!r}: give a whole number of at least 1", field=name)
