@@ -354,6 +354,26 @@ def test_two_processes_share_the_file(home, catalog_of):
         each.close()
 
 
+@pytest.mark.parametrize("method", ["delete", "forget"])
+def test_a_deletion_is_of_rows_that_wait_in_other_processes_too(home, method):
+    with (
+        Recorder(home, days=90, min_searches=1) as one,
+        Recorder(home, days=90, min_searches=1) as other,
+        open_index(home / "first") as index,
+    ):
+        results = index.search("wing")
+        search_id = int(one.record("first", "wing", results, 0.001, typing=False), 16)
+        one.add(EventRow(search_id, "first", "click", "1", 1))
+        one.record("second", "kept", results, 0.001, typing=False)
+        getattr(other, method)("first")
+        one.flush()
+        assert stored(home, "select query from searches") == [("kept",)]
+        assert stored(home, "select * from events") == []
+        one.record("first", "later", results, 0.001, typing=False)
+        one.flush()
+        assert stored(home, "select query from searches order by 1") == [("kept",), ("later",)]
+
+
 def test_a_full_disk_loses_events_and_no_search(client, recorder, monkeypatch, caplog):
     search(client, "wing")
     recorder.flush()

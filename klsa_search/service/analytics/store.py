@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import time
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -67,6 +68,7 @@ create table if not exists replacements (
   "index" text, day text, query text, next text, searches integer,
   primary key ("index", day, query, next)
 ) without rowid;
+create table if not exists deletions ("index" text primary key, before integer) without rowid;
 create view if not exists counted as
 select id, searches."index", date((id >> 22) / 1000, 'unixepoch') as day, query, hits, good,
   corrected, expanded, microseconds, coalesce(clicks, 0) as clicks,
@@ -222,8 +224,18 @@ class Store:
                     f"`{self.path}` has its maximum size of {MAX_BYTES:,} bytes; it shrinks when "
                     "the day ends"
                 )
-            _insert(database, "searches", searches)
-            _insert(database, "events", events)
+            # Another process may have deleted those of an index while they waited here.
+            deleted = dict(database.execute('select "index", before from deletions').fetchall())
+            _insert(
+                database,
+                "searches",
+                [row for row in searches if row.id >= deleted.get(row.index_name, 0)],
+            )
+            _insert(
+                database,
+                "events",
+                [row for row in events if row.search >= deleted.get(row.index_name, 0)],
+            )
 
     def settle(self, now: float) -> bool:
         """Decide which searches while typing count.
@@ -271,6 +283,8 @@ class Store:
             oldest = (now.date() - timedelta(days=days)).isoformat()
             for table in _COUNTS:
                 database.execute(f"delete from {table} where day < ?", (oldest,))  # noqa: S608
+            kept = now.timestamp() - timedelta(days=days).total_seconds()
+            database.execute("delete from deletions where before < ?", (_span(kept),))
             if indexes is not None:
                 for table in _TABLES:
                     database.execute(
@@ -290,8 +304,12 @@ class Store:
         self._erase()
 
     def forget(self, index: str) -> None:
-        """Delete all rows of an index."""
+        """Delete all rows of an index, also those that wait in a process to be stored."""
         with self._transaction() as database:
+            database.execute(
+                "insert or replace into deletions values (?, ?)",
+                (index, _span(time.time() + 0.001)),
+            )
             for table in _TABLES:
                 database.execute(f'delete from {table} where "index" = ?', (index,))  # noqa: S608
         self._erase()
