@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection as Names
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from itertools import groupby, islice
+from contextlib import ExitStack, contextmanager
+from heapq import merge
+from itertools import chain
+from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
+from klsa_search.collection.model import Document
 from klsa_search.core.config import Settings
 from klsa_search.errors import StoreError
 from klsa_search.lowrank import sparse_expansion
@@ -20,10 +23,8 @@ from klsa_search.storage.current import current_build
 from klsa_search.storage.generations import writing
 from klsa_search.storage.manifest import current_settings, read_manifest, replace_settings
 from klsa_search.storage.partitions import documents_of, partition_of
-from klsa_search.storage.write_log import LogPosition, WriteLog
+from klsa_search.storage.write_log import LogPosition, Write, WriteLog
 from klsa_search.storage.write_log_writer import LogWriter
-
-_BATCH = 1_000
 
 
 class LogTail(NamedTuple):
@@ -39,6 +40,14 @@ class LogTail(NamedTuple):
                 f"writes to `{self.log.path.parent}` were undone during the rebuild; start over"
             )
         return self.log.last()
+
+    def batches(self) -> Iterator[tuple[str, Iterator[Write]]]:
+        """Yield the time and the writes of each batch that is not undone, oldest first."""
+        end = self.end()
+        for batch in self.log.batches():
+            if batch.undone is None and batch.last > self.last.seq:
+                first = batch.last - batch.puts - batch.deletes
+                yield batch.time, self.log.rows(first, LogPosition(batch.last, end.undos))
 
 
 @contextmanager
@@ -112,19 +121,34 @@ def replay(tails: Sequence[LogTail], targets: Sequence[Path], replaced: Names[st
     tails     of the logs of all partitions; writers are locked out
     targets   generations of the new partitions, by number
     replaced  spaces whose vectors are by another model now: documents lose those they have
+    What one call wrote stays one batch of its time, so that it is undone as before.
     """
-    for number, target in enumerate(targets):
-        writes = (
-            write
-            for tail in tails
-            for write in tail.log.rows(tail.last.seq, tail.end())
-            if len(targets) == 1 or partition_of(write.id, len(targets)) == number
-        )
-        with LogWriter(target) as log:
-            for is_deletion, of_kind in groupby(writes, lambda write: write.document is None):
-                while batch := list(islice(of_kind, _BATCH)):
-                    documents = (write.document for write in batch if write.document is not None)
-                    log.append(
-                        [without_spaces(document, replaced) for document in documents],
-                        [write.id for write in batch] if is_deletion else (),
-                    )
+    with ExitStack() as stack:
+        logs = [stack.enter_context(LogWriter(target)) for target in targets]
+        for time, writes in _calls(tails):
+            puts: list[list[Document]] = [[] for _ in targets]
+            deletes: list[list[str]] = [[] for _ in targets]
+            for write in writes:
+                number = partition_of(write.id, len(targets)) if len(targets) > 1 else 0
+                if write.document is None:
+                    deletes[number].append(write.id)
+                else:
+                    puts[number].append(without_spaces(write.document, replaced))
+            for number, log in enumerate(logs):
+                log.append(puts[number], deletes[number], time)
+
+
+def _calls(tails: Sequence[LogTail]) -> Iterator[tuple[str, Iterator[Write]]]:
+    """Yield the time and the writes of each call, which has a batch in some of the logs."""
+    calls: list[tuple[str, dict[int, Iterator[Write]]]] = []
+    batches = (
+        ((time, number, writes) for time, writes in tail.batches())
+        for number, tail in enumerate(tails)
+    )
+    for time, number, writes in merge(*batches, key=itemgetter(0)):
+        # Two batches of one log are of two calls, also if a clock gave them one time.
+        if not calls or calls[-1][0] != time or number in calls[-1][1]:
+            calls.append((time, {}))
+        calls[-1][1][number] = writes
+    for time, of_logs in calls:
+        yield time, chain.from_iterable(of_logs.values())

@@ -4,12 +4,13 @@ from importlib import import_module
 
 import pytest
 
-from klsa_search import build, open_index
+from klsa_search import Document, build, open_index
 from klsa_search.errors import IndexBusy, StoreError
 from klsa_search.indexing import refit
 from klsa_search.indexing.rewrite import rebuild
 from klsa_search.storage import generations
 from klsa_search.storage.generations import writing
+from klsa_search.storage.maintenance import undo_writes
 from klsa_search.storage.write_log import WriteLog
 from klsa_search.storage.write_log_writer import LogWriter
 from tests.support.worlds import random_documents
@@ -122,3 +123,28 @@ def test_writers_are_not_kept_out_while_files_are_synced(index, monkeypatch):
     assert not [name for name in while_kept_out if name.endswith(".npy")]
     assert {file.name for file in synced} >= again.manifest.files.keys()
     again.close()
+
+
+@pytest.mark.parametrize("partitions", [1, 2])
+def test_replayed_calls_are_undone_one_by_one(tmp_path, partitions):
+    options = {"partitions": partitions, "workers": 1} if partitions > 1 else {}
+    index = build(records(range(30)), name="carried", home=tmp_path, **options)
+    path = index.path.parent
+    built = index.ids()
+    states = []
+
+    def write():
+        for first, after in ((30, 33), (33, 36), (36, 2100)):
+            index.write([Document(id=f"n{n}", title="", text="late") for n in range(first, after)])
+            states.append(sorted(index.ids()))
+
+    refit(path, progress=meanwhile(write)).close()
+    with open_index(path) as again:
+        for state in (*reversed(states), sorted(built)):
+            assert sorted(again.ids()) == state
+            if state != sorted(built):
+                undo_writes(path, 1)
+                again.refresh()
+    with pytest.raises(StoreError, match="has 0 batches"):
+        undo_writes(path, 1)
+    index.close()
