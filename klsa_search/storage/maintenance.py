@@ -264,7 +264,7 @@ def undo_writes(path: Path, batches: int = 1) -> int:
             )
         undone = Counter[Path]()
         for _ in range(batches):
-            last = max(times[-1] for times in effective if times)
+            last = _last_call(effective)
             for generation, times in zip(generations, effective, strict=True):
                 if times[-1:] == [last]:
                     times.pop()
@@ -273,6 +273,18 @@ def undo_writes(path: Path, batches: int = 1) -> int:
             with LogWriter(generation) as writer:
                 writer.undo(number)
         return sum(WriteLog(generation).last().seq for generation in generations)
+
+
+def _last_call(logs: Sequence[Sequence[str]]) -> str:
+    """Return the time of the last call that wrote to the logs of partitions.
+
+    logs  times of the batches of each, in their order, which the clock need not have had
+    It is the last one in all logs that it wrote to. The clock orders only calls that wrote to
+    different partitions.
+    """
+    ends = [times[-1] for times in logs if times]
+    last = [end for end in ends if all(end not in times[:-1] for times in logs)]
+    return max(last or ends)
 
 
 def delete_index(path: Path) -> list[Path]:

@@ -20,6 +20,7 @@ from klsa_search.errors import (
 from klsa_search.lowrank import sparse_expansion
 from klsa_search.search.parts import open_parts
 from klsa_search.search.parts.generation import OpenGeneration
+from klsa_search.storage.maintenance import undo_writes
 from klsa_search.storage.partitions import generations_of, partition_of
 from tests.support.waiting import PATIENCE
 from tests.support.worlds import cyclic_records
@@ -280,3 +281,18 @@ def test_partitions_that_are_removed_while_their_logs_are_read_are_followed(
     monkeypatch.setattr(OpenGeneration, "refresh", refresh_slowly)
     assert index.refresh()
     assert len(index) == 40
+
+
+def test_calls_are_undone_in_their_order_though_the_clock_was_set_back(index, monkeypatch):
+    before = sorted(index.ids())
+    ids = [f"later{n}" for n in range(30)]
+    first = [next(id_ for id_ in ids if partition_of(id_, 3) == n) for n in range(2)]
+    second = next(id_ for id_ in ids if partition_of(id_, 3) == 1 and id_ not in first)
+    for seconds, written in ((10, first), (5, [second])):
+        time = f"2026-11-30T12:00:{seconds:02}.000000+00:00"
+        monkeypatch.setattr(open_parts, "write_time", lambda time=time: time)
+        index.write([Document(id=id_, title="", text="late") for id_ in written])
+    for left in (first, []):
+        undo_writes(index.path.parent, 1)
+        index.refresh()
+        assert sorted(index.ids()) == sorted([*before, *left])
