@@ -162,8 +162,7 @@ def _quoted(text: str) -> str:
 
 MAX_CHARACTERS: Final = 10_000
 
-# With its flag i, WORD covers the keywords: Lark reads a word to its end, then looks whether it is
-# one. Without the flag, "orange" would begin with OR.
+# Lark reads a WORD to its end, then looks whether it is a keyword: "orange" does not begin with OR.
 _GRAMMAR: Final = r"""
     ?start: either
     ?either: both ("OR"i both)*
@@ -183,7 +182,7 @@ _GRAMMAR: Final = r"""
     ?value: text | NUMBER -> text
     text: WORD | QUOTED
     COMPARISON: "!=" | "<>" | "<=" | ">=" | "==" | "=" | "<" | ">"
-    WORD: /[^\s()\[\],=<>!"']+/i
+    WORD: /[^\s()\[\],=<>!"']+/
     QUOTED: /"(\\.|""|[^"\\])*"|'(\\.|''|[^'\\])*'/s
     NUMBER.2: /[+-]?(\d{1,3}([ \u00a0\u202f.,'’]\d{3})+([.,]\d+)?|\d+,\d+)(?=[\s()\]]|$)/
     %ignore /\s+/
