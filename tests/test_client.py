@@ -29,13 +29,13 @@ from klsa_search.errors import (
     ServiceFailed,
     SettingsError,
 )
+from klsa_search.search.facet_search import facet_search
 from klsa_search.service.admission import Writes
 from klsa_search.service.analytics.recorder import Recorder
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
-from klsa_search.service.routes.suggest import facet_search
 from tests.conftest import ROOT
 from tests.service.conftest import copy_home
 from tests.service.page.writable_service import writable

@@ -81,7 +81,7 @@ def searched(state, request, models):
 )
 def test_steps_on_a_state_find_what_the_index_finds(index, state, options):
     models = MODELS if "rerank" in options else NO_MODELS
-    with closing(Index(open_reader(index.path.parent), models)) as opened:
+    with closing(Index(open_reader(index.path.parent, models))) as opened:
         for query in ("oil valve", "d4", "leak -w3"):
             expected = opened.search(query, **options)
             assert searched(state, Query(query, **options), models) == expected, query

@@ -5,8 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from klsa_search.errors import IndexDamaged, IndexNotFound, StoreError
-from klsa_search.search.index import open_index
-from klsa_search.search.parts.reader import Reader
+from klsa_search.search.index import Index, open_index
 from klsa_search.service import catalog as catalog_module
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.catalog_entries import generation_mark
@@ -29,11 +28,14 @@ def found(catalog, name=None):
 
 @pytest.fixture
 def closed(monkeypatch):
-    """Generations of the readers that were closed."""
-    generations, close = [], Reader.close
-    monkeypatch.setattr(
-        Reader, "close", lambda reader: (generations.append(reader.generation), close(reader))[1]
-    )
+    """Generations of the indexes that were closed."""
+    generations, close = [], vars(Index)["close"]
+
+    def closing(index):
+        generations.append(index.generation)
+        close.__get__(index, Index)()
+
+    monkeypatch.setattr(Index, "close", closing)
     return generations
 
 
@@ -373,16 +375,16 @@ def test_an_index_that_is_opened_when_the_catalog_closes_is_closed(home):
 
 def test_an_index_is_not_closed_while_it_is_refreshed(home, monkeypatch, caplog):
     catalog = Catalog(home, interval=0)
-    refresh = Reader.refresh
+    refresh = vars(Index)["refresh"]
 
-    def closing(reader):
-        monkeypatch.setattr(Reader, "refresh", refresh)
+    def closing(index):
+        monkeypatch.setattr(Index, "refresh", refresh)
         catalog.close()
-        reader.document("1")
-        return refresh(reader)
+        index.document("1")
+        return index.refresh()
 
     with catalog.writing("first") as index:
-        monkeypatch.setattr(Reader, "refresh", closing)
+        monkeypatch.setattr(Index, "refresh", closing)
     catalog.scan()
     assert not caplog.records
     with pytest.raises(StoreError, match="closed"):

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from klsa_search.search.parts.reader import Reader
+from klsa_search.search.index import Index
 from klsa_search.service.admission import Admission, Writes
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.jobs import Jobs
@@ -66,8 +66,13 @@ def client(two_home, tmp_path_factory):
     [pytest.param(True, id="reads"), pytest.param(False, id="writes", marks=pytest.mark.slow)],
 )
 def test_no_route_blocks_the_event_loop(client, monkeypatch, reads):
-    refresh = Reader.refresh
-    monkeypatch.setattr(Reader, "refresh", lambda *a: (record("refresh"), refresh(*a))[1])
+    refresh = vars(Index)["refresh"]
+
+    def recording(index):
+        record("refresh")
+        return refresh.__get__(index, Index)()
+
+    monkeypatch.setattr(Index, "refresh", recording)
     blocking = {}
     asked = [endpoint for endpoint in ENDPOINTS if (endpoint.method == "GET") == reads]
     assert asked
