@@ -55,3 +55,13 @@ def test_the_guide_says_what_documents_lose_until_a_refit():
     losses = [-float(row[4].replace("−", "-").rstrip("%")) for row in rows]
     guide = (ROOT / "docs" / "guides" / "update-documents.md").read_text(encoding="utf-8")
     assert f"MAP was {min(losses)} to {max(losses)}% lower on four collections" in guide
+
+
+def test_sizes_of_installations_are_those_that_were_measured():
+    rows = json.loads((ROOT / "results" / "package.json").read_text(encoding="utf-8"))["rows"]
+    sizes = {row[0]: int(row[2]) for row in rows}
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"- **{round(sizes['klsa-search'], -1)} MB** installed" in readme
+    added = sizes["... with `onnx`"] - sizes["klsa-search"]
+    guide = (ROOT / "docs" / "guides" / "vectors.md").read_text(encoding="utf-8")
+    assert f"about {round(added, -1)} MB, no PyTorch" in guide
