@@ -9,7 +9,7 @@ stems; the candidates are compared as documents write them, which decides.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -193,6 +193,21 @@ class Corrector:
         """Return the best word at one edit of a folded one that so many documents contain."""
         best = self._best(word, evidence, WordContext(context), least)
         return None if best is None else Correction((best.term,), best.written)
+
+    def nearest_to(
+        self, word: str, score_of: Mapping[int, float], count: int, evidence: Evidence
+    ) -> Iterator[Correction]:
+        """Yield the best terms, as documents write them, that a folded word is one edit from.
+
+        score_of  without the cost of the edit
+        """
+        for term in best_first(score_of, self._snapshot.vocabulary.terms)[:count]:
+            (forms,) = self._term_dictionary.forms([term], evidence)
+            nearest = self.similar.nearest_form(word, forms, 1, unfinished=False)
+            if nearest is not None:
+                cost, form = nearest
+                written = most_frequent_case(forms, form)
+                yield Correction((term,), written, score=score_of[term] - cost, cost=cost)
 
     def _configured(self, word: str, evidence: Evidence, where: WordContext) -> _Best | None:
         """Return the best word of synonyms or rules for a folded word that no document contains.

@@ -181,6 +181,9 @@ class QueryParser:
         may_mean = has_case or "&" in query or "/" in query  # stop words
         if operators is None and may_mean and self._stop_words.meant(query, SHORT):
             return None
+        is_auto = typed and settings.spelling == "auto"
+        if is_auto and any(self.words.unlikely_pairs.meant(self.pieces.words(query), evidence)):
+            return None
         code_matches, may_be_code = (
             None,
             typed and flags & MAY_BE_CODE and settings.spelling != "off",
