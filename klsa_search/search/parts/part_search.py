@@ -8,7 +8,6 @@ sorting and snippets are computed in the part, and no step sends arrays as long 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -47,6 +46,7 @@ from klsa_search.search.state.state import State
 ALL_VALUES: Final = 2**31
 """Number of facet values that a partition returns, as their counts add up over partitions."""
 
+_NO_VALUES: Final[Values] = {}  # which can be sent to another process, unlike a mappingproxy
 _NO_ORDINALS: Final = np.zeros(0, np.int64)
 
 Seeds = Sequence[SharedSeeds | None]
@@ -89,7 +89,7 @@ class PartPage(NamedTuple):
     code_matches: Sequence[bool] = ()
     answers: Answers = NONE
     hits: Sequence[Hit] | None = None
-    typed: Values = MappingProxyType({})
+    typed: Values = _NO_VALUES
 
 
 class PartRequest(NamedTuple):
