@@ -184,7 +184,7 @@ def test_related_terms_are_limited(client):
         ({"labels": {"1": "a"}}, "labels"),
         ({"labels": {"1": 1, "3": 2}}, "labels"),
         ({"labels": LABELS, "ids": ["3"], "texts": ["x"]}, "texts"),
-        ({"labels": LABELS, "texts": "wing"}, "texts"),
+        ({"labels": LABELS, "texts": 7}, "texts"),
         ({"labels": LABELS, "k": 0}, "k"),
         ({"labels": {str(n): str(n) for n in range(101)}}, "labels"),
         ({"labels": LABELS, "kernel": "vectors:m"}, "kernel"),
