@@ -90,8 +90,8 @@ def typed_values(state: State, query: Query) -> Values:
                 values[TypedValue(matching[0], name)] = fields[name].alike(value, live)
     for words, documents in _phrases(state, rest) if fields else ():
         for name, field in fields.items():
-            alike = field.alike(words, live, most_bytes=MAX_BYTES)
-            values[TypedValue(words, name, None, documents)] = alike
+            if alike := field.alike(words, live, most_bytes=MAX_BYTES):
+                values[TypedValue(words, name, None, documents)] = alike
     return {typed: counts for typed, counts in values.items() if counts}
 
 

@@ -92,9 +92,10 @@ class TextsAlike:
     def of(self, text: str) -> list[str]:
         """Return the texts that are like this one, itself included."""
         with self._lock:
-            for later in self._texts[self._count :]:
-                self._by_key.setdefault(key_of(later), []).append(later)
-                self._count += 1
+            if self._count < len(self._texts):
+                for later in self._texts[self._count :]:
+                    self._by_key.setdefault(key_of(later), []).append(later)
+                    self._count += 1
             return [*self._by_key.get(key_of(text), ())]
 
 

@@ -181,8 +181,9 @@ class Field:
         """
         if most_bytes is not None and self.content > most_bytes:
             return Counter()
-        texts = (like for column in self._columns for like in column.texts_alike.of(text))
-        return +Counter({like: self.count(like, live) for like in dict.fromkeys(texts)})
+        texts = [like for column in self._columns for like in column.texts_alike.of(text)]
+        counts = {like: self.count(like, live) for like in dict.fromkeys(texts)}
+        return +Counter(counts) if counts else Counter()
 
     def count(self, value: object, live: DocumentMask) -> int:
         """Return the number of live documents with a value. Cost: that of a mask."""
