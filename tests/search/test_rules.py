@@ -179,6 +179,11 @@ def test_filters_and_times_that_rules_apply_to(index, monkeypatch):
         assert index.search("winter", filter=filter_).rules == rules, filter_
     assert index.search("", filter={"field": "colour", "=": "red"}).rules == ("r",)
     assert index.search("winter").rules == ()
+    for text, values in [("price = 7", (7, 7.0, "7")), ("colour = true", (True, "true"))]:
+        index.set_rules([rule(pin=[("tent", 1)], filter=text)])
+        for value in values:
+            filter_ = {"field": text.partition(" ")[0], "=": value}
+            assert index.search("winter", filter=filter_).rules == ("r",), filter_
     index.set_rules(
         [
             rule(

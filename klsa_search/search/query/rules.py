@@ -10,7 +10,7 @@ from typing import Any, Final
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.errors import QueryError, SettingsError
 from klsa_search.search.filters.masks import FilterLike, filter_of
-from klsa_search.search.filters.parser import And, Condition, Filter, Not, Or
+from klsa_search.search.filters.parser import And, Condition, Filter, Not, Or, Value
 from klsa_search.search.query.interpretation import QueryInterpretation, replace_words
 from klsa_search.search.query.synonyms import lengths_by_first_term
 from klsa_search.search.query.syntax import last_word, parse
@@ -190,8 +190,16 @@ def _parts(filter_: FilterLike | None) -> frozenset[Filter]:
 def _as_text(filter_: Filter) -> Filter:
     """Return a filter with values as text, so that its text and JSON forms are equal."""
     if isinstance(filter_, Condition):
-        return replace(filter_, values=tuple(map(str, filter_.values)))
+        return replace(filter_, values=tuple(map(_text_of, filter_.values)))
     if isinstance(filter_, Not):
         return Not(_as_text(filter_.part))
     parts = tuple(map(_as_text, filter_.parts))
     return And(parts) if isinstance(filter_, And) else Or(parts)
+
+
+def _text_of(value: Value) -> str:
+    """Return a value as the text form of filters usually has it: `true`, and 5 for 5.0."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    is_whole = isinstance(value, float) and value.is_integer()
+    return str(int(value) if is_whole else value)
