@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self, Unpack, cast
 
@@ -38,6 +38,7 @@ from klsa_search.search.sync import (
 )
 from klsa_search.storage.columns.columns import Fields
 from klsa_search.storage.columns.declared import FieldWarning, SourceForms, fitting
+from klsa_search.storage.manifest import Manifest
 
 
 class AddResult(int):
@@ -235,17 +236,35 @@ class Writer:
         >>> written.added, written.deleted
         (2, 1)
         """
-        writable = self._reader.require_writer()
+        self._reader.require_writer()
         checked = list(map(checked_id, checked_items("deletes", deletes, str)))
         reader = self._reader
         declared = declared_of(reader.settings, reader.fields)
         puts = list(map(declared.without_html, checked_items("puts", puts, Document)))
-        puts, warnings = self._with_vectors(puts)
-        result = writable.write(Batch(puts, checked, (), {}))
+
+        def batch(manifest: Manifest) -> tuple[Batch, Sequence[FieldWarning]]:
+            embedded, warnings = self._with_vectors(puts, manifest)
+            return Batch(embedded, checked, (), {}), warnings
+
+        result, warnings = self._written(batch)
         return replace(result, warnings=(*result.warnings, *warnings))
 
+    def _written(
+        self, batch_of: Callable[[Manifest], tuple[Batch, Sequence[FieldWarning]]]
+    ) -> tuple[WriteResult, Sequence[FieldWarning]]:
+        """Write a batch, made again if its vectors are not by the models of the index any more."""
+        writable = self._reader.require_writer()
+        while True:
+            manifest = self._reader.manifest
+            batch, warnings = batch_of(manifest)
+            if self._reader.models.embedders:
+                batch = batch._replace(spaces=manifest.vectors)
+            result = writable.write(batch)
+            if result is not None:
+                return result, warnings
+
     def _with_vectors(
-        self, puts: Sequence[Document]
+        self, puts: Sequence[Document], manifest: Manifest
     ) -> tuple[Sequence[Document], Sequence[FieldWarning]]:
         """Return documents with vectors by the embedders of the index, and which have none."""
         if not self._reader.models.embedders or not puts:
@@ -253,7 +272,7 @@ class Writer:
         reader = self._reader
         return embed_documents(
             self._reader.models.embedders,
-            EmbeddedSpaces.of(reader.name, reader.manifest, reader.settings),
+            EmbeddedSpaces.of(reader.name, manifest, reader.settings),
             list(map(checked_vectors, puts)),
         )
 
@@ -295,17 +314,21 @@ class Writer:
         )
 
     def _patch(self, changes: Sequence[Changes]) -> WriteResult:
-        writable = self._reader.require_writer()
-        embedded: Sequence[Document] = ()
-        warnings: Sequence[FieldWarning] = ()
-        if self._reader.models.embedders:
-            reader = self._reader
+        reader = self._reader
+        reader.require_writer()
+        if reader.models.embedders:
             reader.refresh()
+
+        def batch(manifest: Manifest) -> tuple[Batch, Sequence[FieldWarning]]:
+            if not reader.models.embedders:
+                return Batch((), (), changes, {}), ()
             declared = declared_of(reader.settings, reader.fields)
-            patched = patched_documents(changes, reader.document, declared, reader.manifest.vectors)
-            embedded, warnings = self._with_vectors(patched)
-        by_id = {document.id: document for document in embedded}
-        result = writable.write(Batch((), (), changes, by_id))
+            patched = patched_documents(changes, reader.document, declared, manifest.vectors)
+            embedded, warnings = self._with_vectors(patched, manifest)
+            by_id = {document.id: document for document in embedded}
+            return Batch((), (), changes, by_id), warnings
+
+        result, warnings = self._written(batch)
         return replace(result, warnings=(*result.warnings, *warnings)) if result.changed else result
 
 

@@ -182,6 +182,33 @@ def test_documents_get_vectors_when_they_are_written(path):
         np.testing.assert_array_equal(vectors_of(index.document("a"))["m"], expected)
 
 
+@pytest.mark.parametrize("is_patch", [False, True])
+def test_no_vector_of_a_replaced_model_is_written(path, is_patch):
+    """The model is replaced after the vectors of a write were computed."""
+
+    class Replaced(Meanings):
+        def embed(self, texts, kind):
+            vectors = super().embed(texts, kind)
+            if kind == "document" and not self.replaced:
+                self.replaced = True
+                embed(path, space="m", embedder=Meanings("meanings-2"), replace=True).index.close()
+            return vectors
+
+    embedder = Replaced()
+    embedder.replaced = False
+    with open_index(path, embedders={"m": embedder}) as index:
+        new = {"id": "e", "title": "", "text": "The road of a car."}
+        if is_patch:
+            written = index.patch("a", {"text": new["text"]})
+        else:
+            written = index.write([klsa.Document(**new)])
+        assert embedder.replaced
+        (warning,) = written.warnings
+        assert "were computed by another model" in warning.message
+        assert vectors_of(index.document("a" if is_patch else "e")) == {}
+        assert vectors_of(index.document("b"))
+
+
 def test_passages_have_vectors_of_their_own(tmp_path):
     texts = ("Car", "Street", "Valve")
     text = "\n\n".join(" ".join(f"{word} {n} here." for n in range(9)) for word in texts)

@@ -31,6 +31,7 @@ from klsa_search.search.state.delta import Delta, QueryConfiguration
 from klsa_search.search.state.state import State, configured, open_state
 from klsa_search.storage.columns.declared import field_warnings
 from klsa_search.storage.generations import writing
+from klsa_search.storage.manifest import SpaceEntry
 from klsa_search.storage.names import index_of
 from klsa_search.storage.partitions import CollectionTerms, partition_of
 from klsa_search.storage.write_log import LogPosition, WriteLog
@@ -249,12 +250,14 @@ class Batch(NamedTuple):
 
     embedded  results of changes with vectors by embedders, by ID; they are used if the text of the
               document has not changed since
+    spaces    those of which an embedder computed vectors here; None if none did
     """
 
     puts: Sequence[Document]
     deletes: Sequence[str]
     changes: Sequence[Changes]
     embedded: Mapping[str, Document]
+    spaces: Sequence[SpaceEntry] | None = None
 
     def divided(self, count: int) -> dict[int, Batch]:
         """Return what each of so many parts gets, by number, in order."""

@@ -6,7 +6,7 @@ An index is one generation, or partitions of which each is one.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -25,7 +25,7 @@ from klsa_search.storage.catalog_entry import Stamp, entry_stamp, read_entry
 from klsa_search.storage.current import current_build, has_partitions
 from klsa_search.storage.documents import not_found
 from klsa_search.storage.generations import writing
-from klsa_search.storage.manifest import read_manifest, stored_settings
+from klsa_search.storage.manifest import SpaceEntry, read_manifest, stored_settings
 from klsa_search.storage.partitions import (
     generations_of,
     open_collection_terms,
@@ -242,8 +242,11 @@ class OpenParts:
         for number in range(count):
             self.group.write(number, OpenGeneration.check_room, room)
 
-    def write(self, batch: Batch) -> WriteResult:
+    def write(self, batch: Batch) -> WriteResult | None:
         """Write a batch to the parts; it is searchable on return.
+
+        None, with nothing written, if another build is in use, whose vectors are of other models
+        than those of the batch.
 
         Writers of all processes take turns, by the lock of the index. A write is atomic in each
         part. Documents for several partitions are checked before the first is written. If a
@@ -253,6 +256,9 @@ class OpenParts:
         path = self.parts.facts.path.parent
         with writing(path):
             self.refresh()
+            spaces = self.parts.facts.manifest.vectors
+            if batch.spaces is not None and _models(batch.spaces) != _models(spaces):
+                return None
             results: list[WriteResult] = []
             with self._writable() as group:
                 parts, facts = self.parts.parts, self.parts.facts
@@ -299,3 +305,8 @@ class OpenParts:
         """Release all files and memory."""
         with self._swap_lock:
             self.parts, self._group = replace(self.parts, parts=()), None
+
+
+def _models(spaces: Iterable[SpaceEntry]) -> dict[str, tuple[str | None, int]]:
+    """Return the model and the dimension of spaces of vectors, by name."""
+    return {space.name: (space.fingerprint, space.dimension) for space in spaces}
