@@ -1,12 +1,17 @@
 """POST /indexes/{name}/sync: the index contains what the body contains, or nothing has changed."""
 
 import json
+import threading
 
 import pytest
 
 from klsa_search import open_index
+from klsa_search.service.admission import Writes
 from klsa_search.service.middleware import bodies
 from klsa_search.service.schemas import documents as reading
+from tests.support.application import catalog_app
+from tests.support.client import AppClient
+from tests.support.waiting import PATIENCE, wait_until
 
 from .conftest import copy_home, failure_of
 
@@ -80,6 +85,22 @@ def test_a_truncated_body_is_refused(writer, home):
     assert failure_of(sent(writer, some, replace=True), 422)["field"] == "replace"
     assert stored(home) == before
     assert sent(writer, some, max_delete="100%").json()["deleted"] == len(before) - 1
+
+
+def test_a_sync_that_takes_longer_than_its_request_continues(catalog_of, home, monkeypatch):
+    before, late = stored(home), threading.Event()
+
+    def slow(body):
+        assert late.wait(PATIENCE)
+        yield from reading.documents_of_lines(body)
+
+    monkeypatch.setattr("klsa_search.service.routes.sync.documents_of_lines", slow)
+    writes = Writes(request_timeout=0.05)
+    slow_writer = AppClient(catalog_app(catalog_of(home), writes=writes))
+    answer = sent(slow_writer, [*before.values(), {"id": "new", "text": "new"}])
+    assert "continues" in failure_of(answer, 503)["message"]
+    late.set()
+    wait_until(lambda: "new" in stored(home))
 
 
 def test_other_bodies_are_refused(writer, home, monkeypatch):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from contextlib import closing
+from contextlib import ExitStack
 from tempfile import SpooledTemporaryFile
 from typing import Annotated, Final
 
@@ -72,10 +72,15 @@ async def sync_index(
     """
     with service.writes.slot(None):
         refuse_other_types(request, LINES)
-        with closing(SpooledTemporaryFile(_IN_MEMORY)) as body:
+        with ExitStack() as opened:
+            body = opened.enter_context(SpooledTemporaryFile(_IN_MEMORY))
             await spool(request, body)
 
             def work(index: Index) -> str:
+                with opened.pop_all():  # it may take longer than the request
+                    return synchronise(index)
+
+            def synchronise(index: Index) -> str:
                 begin = time.perf_counter()
                 # Opened here: the options of the build, such as columns, are not those of a body.
                 source = open_collection(documents_of_lines(body))
