@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from klsa_search.collection.opened_collection import OpenedCollection
     from klsa_search.search.index import Index
     from klsa_search.search.sync import SyncResult
+    from klsa_search.storage.write_log import LogPosition
 
 
 @klsa_index.command()
@@ -168,14 +169,16 @@ def follow(
 
     pending, first, failure = True, True, ""
     problems: object = None
-    cache, synced = FileCache(stored), -1  # and the position in the log after the last sync
+    cache = FileCache(stored)
+    synced: tuple[str, LogPosition] | None = None  # generation and its last write after a sync
     for changed in ticks:
         if not (changed or pending):
             continue
         try:
             index.refresh()
-            before = index.last_write.seq
-            if before != synced:  # others have written: their documents are not those of the files
+            state = generation, before = index.generation, index.last_write
+            if state != synced:
+                # Others have written or built: these documents may not be those of the files.
                 cache = FileCache(stored)
             collection.cache = cache
             result = index.sync(collection, max_delete=max_delete, partial=True)
@@ -189,7 +192,8 @@ def follow(
                 echo(f"error: {failure}; watching", err=True)
             continue
         cache.commit()
-        synced = before + len(result.added) + len(result.changed) + len(result.deleted)
+        seq = before.seq + len(result.added) + len(result.changed) + len(result.deleted)
+        synced = generation, before._replace(seq=seq)
         previous, problems = problems, (result.refusal, result.skipped.reasons)
         if first or failure or result.batches or problems != previous:
             report(result)

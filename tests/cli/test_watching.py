@@ -6,6 +6,7 @@ from klsa_search import build, open_index
 from klsa_search.cli.sync import follow, ticks_of
 from klsa_search.collection import open_collection
 from klsa_search.errors import IndexNotFound
+from klsa_search.indexing import refit
 from klsa_search.storage.generations import index_lock
 from klsa_search.storage.maintenance import delete_index
 
@@ -90,6 +91,17 @@ def test_writes_of_others_are_compared_with_all_files(index, notes):
     results = watched(index, notes, patch, edit)
     assert stored(index) == files(notes)
     assert [result.changed for result in results] == [(), ("a.txt",), ("b.txt",)]
+
+
+def test_writes_of_others_before_a_refit_are_compared_too(index, notes):
+    def patch():
+        with open_index(index.path.parent) as other:
+            other.patch("a.txt", {"text": "of another"})
+        refit(index.path.parent).close()
+        (notes / "b.txt").write_text("other")
+
+    watched(index, notes, patch)
+    assert stored(index) == files(notes)
 
 
 def test_a_restart_begins_with_a_sync(index, notes):
