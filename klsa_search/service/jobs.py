@@ -46,6 +46,9 @@ is filled, each refit then reads at least twice as many documents, so their sum 
 _FAILURE_PAUSE = 600.0
 """Minimum seconds between a failed or cancelled refit and the next automatic one."""
 
+_LOADING_TIME = 600.0
+"""Seconds in which all processes of a service load a new generation."""
+
 _STOP_TIMEOUT = 2.0
 """Seconds that a refit has to remove its files when it is cancelled or the service stops."""
 
@@ -129,6 +132,14 @@ class Jobs:
                 return history.end(id_, "cancelled")
             return history.change(id_, cancelling=True) if job.state == "running" else job
 
+    def forget(self, name: str) -> None:
+        """Cancel the waiting jobs of a deleted index: another may be built under its name."""
+        if any(job.index == name and job.state == "waiting" for job in self.history().jobs):
+            with self._ledger.change() as history:
+                for job in history.jobs:
+                    if job.index == name and job.state == "waiting":
+                        history.end(job.id, "cancelled")
+
     def run_due(self) -> bool:
         """Run the next requested or due refit, if any; return whether one ran.
 
@@ -164,8 +175,14 @@ class Jobs:
             if index is None:
                 continue
             newest = history.last(status.name)
-            if newest and (newest.state, newest.generation) == ("done", index.generation):
-                continue  # the new generation is not loaded yet
+            if (
+                newest
+                and (newest.state, newest.generation) == ("done", index.generation)
+                and time() < retry_time(newest, 1.0) + _LOADING_TIME
+            ):
+                # The new generation is not loaded yet. After that time it is one of the same name
+                # of an index that was built in the place of a deleted one.
+                continue
             changed = index.drift.changed_share(len(index))
             kinds: dict[JobKind, bool] = {
                 "refit": changed >= share or _is_merging_due(index),

@@ -4,6 +4,7 @@ import subprocess
 from contextlib import closing
 from dataclasses import replace
 from datetime import datetime
+from time import time
 
 import pytest
 
@@ -16,6 +17,7 @@ from klsa_search.service.application import CHILD
 from klsa_search.service.job_ledger import JobLedger
 from klsa_search.service.jobs import Jobs, retry_time
 from klsa_search.storage.current import current_generation
+from klsa_search.storage.maintenance import delete_index
 from tests.support.application import catalog_app
 from tests.support.client import AppClient
 from tests.support.waiting import PATIENCE, wait_until
@@ -148,6 +150,28 @@ def test_a_job_ends_when_its_generation_is_loaded(refits_of, home, monkeypatch):
     assert refits.run_due()
     assert not refits.run_due()
     assert noted(home) == ["tiny"]
+
+
+def test_an_index_built_in_the_place_of_a_deleted_one_is_refitted(refits_of, home, monkeypatch):
+    add(home, 5)
+    refits = refits_of(home, noting(home, ""))
+    assert refits.run_due()  # it ends well, of this generation
+    delete_index(home / "tiny")
+    build_tiny(home)
+    add(home, 5)
+    later = time() + 3600
+    monkeypatch.setattr("klsa_search.service.jobs.time", lambda: later)
+    assert refits.run_due()
+
+
+def test_a_waiting_job_is_cancelled_with_its_index(refits_of, catalog_of, home):
+    catalog = catalog_of(home)
+    refits = refits_of(home, noting(home, ""), share=None)
+    client = AppClient(catalog_app(catalog, writes=Writes(), jobs=refits))
+    job = refits.request("tiny", "000001", {"z": 3})
+    assert client.delete("/indexes/tiny").status_code == 200
+    assert refits.history().find(job.id).state == "cancelled"
+    assert not refits.run_due()
 
 
 @pytest.mark.slow

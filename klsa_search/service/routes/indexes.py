@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from time import monotonic
 from typing import Annotated, Final
 
@@ -14,7 +15,7 @@ from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.core.config import Settings
 from klsa_search.core.parameters import Text
 from klsa_search.core.service_reports import Job, Setting
-from klsa_search.errors import IndexExists, IndexNotFound, QueryError, SettingsError
+from klsa_search.errors import IndexExists, IndexNotFound, KlsaError, QueryError, SettingsError
 from klsa_search.indexing.build import build
 from klsa_search.search.configuration import change_settings, needing_refit
 from klsa_search.search.index import Index
@@ -220,6 +221,9 @@ async def delete_index(name: str, service: Service) -> DeletedAnswer:
                 raise IndexNotFound(f"no index `{name}`; list indexes with GET /indexes")
             left = remove_index(index_path(catalog.home, name))
             catalog.refresh(name)
+            if service.jobs is not None:
+                with suppress(KlsaError):  # the index is deleted; without one, they are cancelled
+                    service.jobs.forget(name)
             if service.recorder is not None:
                 service.recorder.forget(name)
             return [path.name for path in left]
