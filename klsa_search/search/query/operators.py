@@ -127,7 +127,9 @@ class OperatorReader:
             return {}
         excluded = self._pieces.words(words[at + 1])
         instead = f"{' '.join(words[:at])} -{' '.join(words[at + 1 :])}"
-        if min(word.number for word in excluded) < 0 or self.clauses(instead, None)[1] is not None:
+        if min((word.number for word in excluded), default=-1) < 0:
+            return {}
+        if self.clauses(instead, None)[1] is not None:
             return {}
         both = self._pieces.stop_words.numbers([*self._pieces.words("not"), *excluded])
         if documents_with(self._pieces.snapshot, both, evidence):

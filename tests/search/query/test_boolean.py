@@ -177,6 +177,8 @@ def test_the_name_of_the_id_is_no_operator(column, tmp_path):
         ("cats not", {}),
         ("cats not lions", {}),
         ("cats not dogs?", {}),
+        ("cats not \u02bc", {}),
+        ("cats not \u02c8", {}),
         ("cats -mice not dogs", {}),
         ("2*3 5\" don't", {}),
     ],
