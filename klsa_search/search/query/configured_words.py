@@ -56,7 +56,7 @@ class ConfiguredWords:
     def near(
         self, word: str, edits: int, *, with_synonyms: bool
     ) -> Iterator[tuple[float, ConfiguredWord]]:
-        """Yield the words within some edits of a folded word, with their costs.
+        """Yield the other words within some edits of a folded word, with their costs.
 
         with_synonyms  whether those of synonyms count
         Cost: 1 µs for each word with the same first letter.
@@ -65,6 +65,8 @@ class ConfiguredWords:
             return
         for first in {beginning[0] for beginning in first_letters(word)}:
             for configured in self._with_first.get(first, ()):
+                if configured.folded == word:
+                    continue  # a rule for a misspelt word does not correct it
                 cost_ = cost(word, configured.folded, edits)
                 if cost_ < np.inf and (with_synonyms or not configured.meant):
                     yield cost_, configured

@@ -281,6 +281,20 @@ def test_a_misspelt_word_may_be_one_of_synonyms_or_rules(index_of, partitions):
     assert index.search("notebok").interpretation.corrections == {}
 
 
+def test_a_word_of_rules_is_no_correction_of_itself(index_of):
+    index = index_of({"u": "an ultrabook of steel", "g": "a gift card", "n": "steel pipe"})
+    pin = {"pin": [{"id": "g", "position": 1}]}
+    words = ["ultrabok", "notebook"]
+    index.set_rules([{"id": w, "when": {"query_is": w}, "then": pin} for w in words])
+    found = index.search("ultrabok")
+    assert [hit.id for hit in found] == ["g", "u"]
+    assert found.interpretation.corrections == {"ultrabok": "ultrabook"}
+    found = index.search("notebook")
+    assert [hit.id for hit in found] == ["g"]
+    assert found.interpretation.corrections == {}
+    assert found.interpretation.did_you_mean is None
+
+
 def test_words_of_documents_are_likelier_than_those_of_rules(index_of):
     index = index_of({str(number): f"seal {number} of a pump" for number in range(20)})
     index.set_rules([{"id": "r", "when": {"query_is": "sale"}, "then": {"hide": ["1"]}}])
