@@ -32,6 +32,7 @@ from klsa_search.kernels.query_kernel import TermWeighting
 from klsa_search.lowrank import sparse_expansion
 from klsa_search.search.batches import Drift
 from klsa_search.search.engine.engine import Bm25Engine
+from klsa_search.search.parts.generation import OpenGeneration
 from klsa_search.search.rankers import RANKERS
 from klsa_search.storage.generations import writing
 from klsa_search.storage.maintenance import delete_index
@@ -492,3 +493,18 @@ def test_an_index_built_in_the_place_of_a_deleted_one_is_opened(tmp_path, partit
         index.delete(["0"])
         with open_index(index.path.parent) as other:
             assert sorted(other.ids()) == sorted(index.ids()) == [str(n) for n in range(1, 6)]
+
+
+def test_synonyms_changed_during_a_write_count_after_it(path, monkeypatch):
+    write = OpenGeneration.write
+    with open_index(path) as index, open_index(path) as other:
+
+        def changed_meanwhile(*arguments):
+            other.set_synonyms({"kettle": ["teapot"]})
+            assert not index.refresh()
+            return write(*arguments)
+
+        monkeypatch.setattr(OpenGeneration, "write", changed_meanwhile)
+        index.add(records([BUILT]))
+        assert index.synonyms == {"kettle": ("teapot",)}
+        assert not index.refresh()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
@@ -230,7 +230,19 @@ class OpenParts:
                 yield group
             finally:
                 with self._lock:
-                    self._swap(group.state(self.parts.facts), group)
+                    self._swap(group.state(self._configured_facts()), group)
+
+    def _configured_facts(self) -> IndexFacts:
+        """Return the facts with the present configuration: `refresh` does nothing during a write.
+
+        Unreadable rows change nothing; the next `refresh` raises their error.
+        """
+        facts, stamps = self.parts.facts, self._stamps_now()
+        if stamps[0] == self._stamps[0] and stamps != self._stamps:
+            with suppress(KlsaError, OSError):
+                facts = facts._replace(configuration=self._read().configuration)
+                self._stamps = stamps
+        return facts
 
     def check_room(self, puts: int) -> None:
         """Raise WritingRefused if so many documents cannot be added, or a partition is full.
