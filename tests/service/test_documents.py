@@ -167,6 +167,15 @@ def test_whole_numbers_beyond_float64_are_text(writer):
     assert answer.json()["deleted"] == 1
 
 
+def test_changes_of_one_document_are_refused_where_they_become_too_many(writer):
+    lines = [{"id": "1", name: "x" * 6_000_000} for name in ("one", "two")]
+    body = "\n".join(map(json.dumps, [*lines, {"id": "3", "year": 1960}]))
+    told = statuses(writer.patch("/indexes/tiny/documents", content=body, headers=LINES))
+    assert [(one["line"], one["ok"]) for one in told] == [(1, True), (2, False), (3, True)]
+    assert "more than the limit" in told[1]["error"]["message"]
+    assert set(writer.get("/documents/1").json()["metadata"]) == {"one"}
+
+
 def test_each_line_is_reported(writer, home):
     body = (
         b'\xef\xbb\xbf{"id": "a", "text": "zeppelin"}\r\n\n'

@@ -317,8 +317,15 @@ def _patched(index: Index, lines: Sequence[Line]) -> Iterator[bytes]:
     def changes_of(line: Line) -> Changes | None:
         changes = changes_of_line(line)
         if changes is not None:
-            patched_documents([changes], index.document, declared, index.manifest.vectors)
+            (document,) = patched_documents([changes], present, declared, index.manifest.vectors)
+            patched[document.id] = document
         return changes
+
+    def present(id_: str) -> Document:
+        """Return a document with the changes of earlier lines."""
+        return patched.get(id_) or index.document(id_)
+
+    patched: dict[str, Document] = {}
 
     declared = declared_of(index.settings, index.fields)
     valid, refused = _valid(lines, changes_of)
