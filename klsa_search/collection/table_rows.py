@@ -33,12 +33,21 @@ _MOST_TOTALS: Final = 3  # rows at the end, such as a sum, the tax and both
 _TOTALS: Final = frozenset(
     re.findall(
         r"\S+",
-        "average count gesamt gesamtsumme grand insgesamt łącznie mean mittelwert razem soma somme "
-        "subtotal sum suma summa summe total totaal totale totali totals toplam yhteensä "
-        "zwischensumme итого всего σύνολο 合計 合计 小計 小计 總計 总计 합계",
+        "gesamt gesamtsumme insgesamt łącznie razem somme sub-total subtotal sum suma summa summe "
+        "total totaal totale totali totals toplam yhteensä zwischensumme итого всего σύνολο 合計 "
+        "合计 小計 小计 總計 总计 합계",
     )
 )
-"""First words of the labels of totals."""
+"""Words of labels of totals."""
+_WITH_TOTALS: Final = frozenset(
+    re.findall(
+        r"\S+",
+        "average avg brutto count general generale général grand gross mean mittelwert mwst net "
+        "netto overall soma sub tax vat",
+    )
+)
+"""Words that stand beside those, or alone, but may also be IDs."""
+_LEAST_WITH_DIGITS: Final = 20  # IDs with digits that make any label without one a total
 _NUMBER: Final = re.compile(
     r"(?:[€$£¥]|[A-Z]{3})?\s*[-+]?\d{1,3}(?:[.,'\s]?\d{3})*(?:[.,]\d+)?\s*(?:[€$£¥%]|[A-Z]{3})?"
 )
@@ -263,13 +272,13 @@ class _Ids(NamedTuple):
 
     at          its number
     filled      other columns that all of the first rows with an ID fill
-    have_digits whether all of these IDs have digits, so that a label without is none
+    digits      number of these IDs if all have digits, so that a label without is none; else 0
     may_lack    whether a total may have nothing in this column
     """
 
     at: int
     filled: frozenset[int]
-    have_digits: bool
+    digits: int
     may_lack: bool
 
     @classmethod
@@ -280,8 +289,9 @@ class _Ids(NamedTuple):
             for cells in islice(rows, _AHEAD)
             if len(cells) > max(at, 1) and not is_blank(cells[at])
         ]
+        digits = sum(_has_digit(cells[at]) for cells in first)
         for _ in range(min(_MOST_TOTALS, len(first) - 1) if len(first) < _AHEAD else 0):
-            if not _is_label(first[-1][at], have_digits=True):
+            if not _is_label(first[-1][at], digits):
                 break
             first.pop()
         size = min(map(len, first), default=0)
@@ -290,8 +300,8 @@ class _Ids(NamedTuple):
             for other in range(size)
             if other != at and not any(is_blank(cells[other]) for cells in first)
         )
-        have_digits = all(_has_digit(cells[at]) for cells in first)
-        return cls(at, frozenset(filled), have_digits, may_lack)
+        digits = len(first) if all(_has_digit(cells[at]) for cells in first) else 0
+        return cls(at, frozenset(filled), digits, may_lack)
 
     def is_total(self, cells: Sequence[Any]) -> bool:
         """Return whether a row has numbers, at most a short label, and a gap in `filled`.
@@ -300,7 +310,7 @@ class _Ids(NamedTuple):
         """
         id_ = cells[self.at] if self.at < len(cells) else None
         lacks = is_blank(id_)
-        if not (self.may_lack if lacks else _is_label(id_, have_digits=self.have_digits)):
+        if not (self.may_lack if lacks else _is_label(id_, self.digits)):
             return False
         values = [cell for cell in cells if not is_blank(cell)]
         texts = [value for value in values if not _NUMBER.fullmatch(str(value).strip())]
@@ -310,18 +320,23 @@ class _Ids(NamedTuple):
         return is_labelled and len(texts) < len(values) and has_gap
 
 
-_NO_IDS: Final = _Ids(0, frozenset(), have_digits=False, may_lack=False)  # nothing is a total
+_NO_IDS: Final = _Ids(0, frozenset(), digits=0, may_lack=False)  # nothing is a total
 
 
-def _is_label(cell: Any, *, have_digits: bool) -> bool:
+def _is_label(cell: Any, digits: int) -> bool:
     """Return whether the ID of a row is the label of a total.
 
-    have_digits  whether all IDs have digits
+    digits  number of IDs with digits; 0 if others have none
+
+    >>> _is_label("Grand total:", 0), _is_label("Total Recall", 0), _is_label("Grand", 0)
+    (True, False, False)
+    >>> _is_label("Grand", 3), _is_label("BX", 3), _is_label("BX", 20)
+    (True, False, True)
     """
-    words = str(cell).casefold().strip(" :.").split()
-    return bool(words) and (
-        words[0].rstrip(":") in _TOTALS or (have_digits and not _has_digit(cell))
-    )
+    words = {word.strip(":.") for word in str(cell).casefold().split()} - {""}
+    if words and words <= _TOTALS | _WITH_TOTALS:
+        return digits > 0 or not words.isdisjoint(_TOTALS)
+    return bool(words) and digits >= _LEAST_WITH_DIGITS and not _has_digit(cell)
 
 
 def _has_digit(cell: Any) -> bool:
