@@ -99,26 +99,29 @@ _WORDS_OF_CODES: Final = frozenset(
     )
 )
 _WORDS_OF_VERSIONS: Final = frozenset(["release", "releases", "revision", "version", "versions"])
+_SKIPPED_WORDS: Final = frozenset(["", "code", "codes", "id", "name", "no", "nr", "num", "number"])
 
 
 def names_codes(name: str) -> bool:
     """Return whether the digits of a field are no quantity by its name: an ID, a telephone number.
 
-    >>> [name for name in ("phone", "Postal_PLZ", "appVersion", "sku") if names_codes(name)]
-    ['phone', 'Postal_PLZ', 'appVersion', 'sku']
-    >>> names_codes("price")
-    False
+    >>> [name for name in ("phone 2", "Postal_PLZ", "appVersion", "zip_code") if names_codes(name)]
+    ['phone 2', 'Postal_PLZ', 'appVersion', 'zip_code']
+    >>> names_codes("price"), names_codes("phone_price")
+    (False, False)
     """
-    return may_name_ids(name) or not _WORDS_OF_CODES.isdisjoint(_words_of(name))
+    return may_name_ids(name) or _last_word(name) in _WORDS_OF_CODES
 
 
 def names_versions(name: str) -> bool:
-    """Return whether the values of a field are versions by its name, so that 1.10 is not 1.1."""
-    return not _WORDS_OF_VERSIONS.isdisjoint(_words_of(name))
+    """Return whether the values of a field may be versions by its name: 1.10 is not 1.1 then."""
+    return _last_word(name) in _WORDS_OF_VERSIONS
 
 
-def _words_of(name: str) -> list[str]:
-    return [word.lower() for word in _WORD_END.split(name.replace(".", " ").strip())]
+def _last_word(name: str) -> str:
+    """Return the last word of a name in lower case, but for `code`, `number` or digits after it."""
+    words = [word.lower() for word in _WORD_END.split(re.sub(r"[^\w\s-]", " ", name))]
+    return next((w for w in reversed(words) if w.strip("0123456789") not in _SKIPPED_WORDS), "")
 
 
 _CODE: Final = re.compile(r"(?=.{2,40}\Z)[A-Za-z]{1,10}[-_/.]?\d[\w/.-]*")

@@ -57,11 +57,11 @@ def test_fields_of_front_matter_are_metadata(tmp_path, content):
 @pytest.mark.parametrize(
     "content",
     [
-        "---\nversion: 1.10\nApp Version: 2\nversions: [1.9, 1.10]\n"
+        "---\nrelease_year: 1990\nversion: 1.10\nApp Version: 2\nversions: [1.9, 1.10]\n"
         "app: {release: 3.0}\nn: 1.10\n---\nA",
-        '+++\nversion = 1.10\n"App Version" = 2\nversions = [1.9, 1.10]\n'
+        '+++\nrelease_year = 1990\nversion = 1.10\n"App Version" = 2\nversions = [1.9, 1.10]\n'
         "app.release = 3.0\nn=1.10\n+++\nA",
-        '{"version": 1.10, "App Version": 2, "versions": [1.9, 1.10], '
+        '{"release_year": 1990, "version": 1.10, "App Version": 2, "versions": [1.9, 1.10], '
         '"app": {"release": 3.0}, "n": 1.1}\nA',
     ],
 )
@@ -70,6 +70,7 @@ def test_versions_stay_as_they_are_written(tmp_path, content):
     assert {name: metadata[name] for name in metadata.keys() - {"kind", "path"}} == {
         "version": "1.10",
         "app version": "2",
+        "release_year": 1990,
         "versions": ["1.9", "1.10"],
         "app": {"release": "3.0"},
         "n": 1.1,

@@ -105,6 +105,34 @@ def test_codes_of_a_table_stay_texts_and_numbers_are_numbers(tmp_path):
         assert index.document("a").metadata == wanted | {"stock": "12"}
 
 
+def test_the_last_word_of_a_name_tells_versions_and_codes(tmp_path):
+    quantities = ["release_year", "releaseYear", "Release Year", "revision_count", "mobile_price"]
+    quantities += ["phone_stock", "number_of_parts", "zip_count"]
+    names = ["id", "text", "revision", "app_version", "version_number", "zip_code", *quantities]
+    rows = (
+        ["a", "x", "3", "1.10", "1.2.3", "12345", *["1990"] * len(quantities)],
+        ["b", "x", "4", "1.1", "1.2", "12346", *["1980"] * len(quantities)],
+    )
+    source = tmp_path / "table.csv"
+    source.write_text("".join(f"{','.join(row)}\n" for row in (names, *rows)))
+    with closing(build(source, name="a", home=tmp_path / "in")) as index:
+        kinds = types(index)
+        assert {kinds[name] for name in (*quantities, "revision", "zip_code")} == {"number"}
+        assert kinds["app_version"] == kinds["version_number"] == "keyword"
+        (found,) = index.search("x", filter="release_year >= 1990").hits
+        assert found.metadata == dict.fromkeys(quantities, 1990) | {
+            "revision": "3",
+            "app_version": "1.10",
+            "version_number": "1.2.3",
+            "zip_code": "12345",
+        }
+    declared = ["zip_code:number"]
+    with closing(build(source, name="b", home=tmp_path / "in", fields=declared)) as index:
+        assert index.excerpt("a").metadata["zip_code"] == 12345
+        index.add([{"id": "c", "text": "new", "zip_code": "12347"}])
+        assert index.search("new").hits[0].metadata == {"zip_code": 12347}
+
+
 @pytest.mark.parametrize("records", [RECORDS[:1], []])
 def test_one_document_or_none(tmp_path, records):
     source = write(tmp_path / "a.jsonl", records)

@@ -198,7 +198,7 @@ def _with_versions(value: Any, *, is_version: bool = False) -> Any:
     """Return a value with the numbers of fields named for versions as they are written."""
     if isinstance(value, dict):
         return {
-            name: _with_versions(item, is_version=is_version or names_versions(str(name)))
+            name: _with_versions(item, is_version=names_versions(str(name)))
             for name, item in value.items()
         }
     if isinstance(value, list):

@@ -206,7 +206,8 @@ def _open_checked(
         of_passages = None if collection is None else collection.passages
         state = _open_checked(folder, read_manifest(folder), of_passages)
         passages = PassageIndex.of(state, open_array(folder, PASSAGE_DOCUMENTS), documents)
-    fields = open_fields(generation, manifest.fields, size, forms_of(settings))
+    forms, declared = forms_of(settings), settings.declared()
+    fields = open_fields(generation, manifest.fields, size, forms, declared)
     return State(
         info=GenerationInfo(
             path=generation,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 from types import MappingProxyType
@@ -240,6 +240,7 @@ class Fields(Mapping[str, Field]):
     unfilterable  fields that are not filterable, and why
     size          number of doc ids
     forms         in which texts are read as numbers and dates
+    declared      names of declared fields
     KeyError, with the reason, for a field that is not filterable.
     """
 
@@ -249,8 +250,10 @@ class Fields(Mapping[str, Field]):
         unfilterable: Mapping[str, str],
         size: int,
         forms: LocalForms = GENERAL,
+        declared: Container[str] = (),
     ) -> None:
         self._columns, self._size, self.forms = columns, size, forms
+        self._declared = declared
         self.unfilterable: Mapping[str, str] = MappingProxyType(dict(unfilterable))
 
     def __getitem__(self, name: str) -> Field:
@@ -281,7 +284,8 @@ class Fields(Mapping[str, Field]):
     def with_numbers(self, metadata: Mapping[str, object]) -> Mapping[str, Any]:
         """Return metadata with numeric texts of number fields converted to numbers.
 
-        Not those of fields whose names say that they are no quantities, such as telephone numbers.
+        Not those of detected fields whose names say that they are no quantities, such as telephone
+        numbers.
         """
         numbers = {
             name: as_number(metadata[name], coerce)
@@ -296,7 +300,7 @@ class Fields(Mapping[str, Field]):
         return {
             name: coercion("number", declared=True, forms=self.forms, unit=self.forms.unit(name))
             for name, column in self._columns.items()
-            if column.type == "number" and not names_codes(name)
+            if column.type == "number" and (name in self._declared or not names_codes(name))
         }
 
     def is_blank(self, name: str) -> bool:
@@ -313,7 +317,11 @@ class Fields(Mapping[str, Field]):
 
 
 def open_fields(
-    generation: Path, fields: FieldsEntry, documents: int, forms: LocalForms = GENERAL
+    generation: Path,
+    fields: FieldsEntry,
+    documents: int,
+    forms: LocalForms = GENERAL,
+    declared: Container[str] = (),
 ) -> Fields:
     """Map the columns of a generation into memory. Cost: 20 µs for each of six files."""
     array, ends = cache(partial(open_array, generation)), Counter[str]()
@@ -333,4 +341,4 @@ def open_fields(
         make = partial(ColumnArrays, values, starts, texts)
         column = Column(name, entry.type, documents, make, len(values), texts.size)
         opened[name] = Field(name, entry.type, [column], type_mismatches=entry.type_mismatches)
-    return Fields(opened, fields.others, documents, forms)
+    return Fields(opened, fields.others, documents, forms, declared)

@@ -48,6 +48,8 @@ _TIME_NAME: Final = re.compile(
 _LIST_NAME: Final = re.compile(
     r"(?i)(?:^|[\W_])(?:tags?|labels?|keywords?|categories|genres?|topics?)$"
 )
+_VERSION: Final = re.compile(r"\d+(?:\.\d+){2,}|\d+\.\d*0", re.ASCII)
+"""Versions that as numbers would be others, as 1.10 would be 1.1."""
 _RECURRING: Final = 0.8
 """Share of parts that occur in several values, in a field of several values."""
 _LONGEST_PART: Final = 60
@@ -160,7 +162,7 @@ class DetectedField:
         self._signs: set[str] = set()  # decimal signs that its numbers show
         self._points: bool | None = None  # whether all numbers with a point may be thousands
         self._name, self._declared = name, declared
-        self._has_versions = names_versions(name)
+        self._may_have_versions, self._has_versions = names_versions(name), False
         self._kinds: dict[str, None] = {}  # of its values, in order of appearance
         self._has_candidates = self._decided = False
         self._candidates: dict[FieldType, FieldCandidate] = {}
@@ -182,6 +184,9 @@ class DetectedField:
         self._kinds |= dict.fromkeys(
             _NAMED.get(type_, NESTED) for type_ in dict.fromkeys(map(type, flat))
         )
+        if self._may_have_versions and not self._has_versions:
+            texts = (item.strip() for item in flat if isinstance(item, str))
+            self._has_versions = any(map(_VERSION.fullmatch, texts))
         if not self._has_candidates:
             self.unit = self.unit or unit_of(flat)
             self._begin(_CANDIDATES if type_ is None else (type_,))
@@ -259,7 +264,7 @@ class DetectedField:
         strings has the first type that fits 99 of 100 of them; the rest counts as missing.
         Placeholders such as "N/A" are ignored, except by a keyword field, where they are values.
         A single code such as 00123 makes a field of numeric strings a keyword field, and so does a
-        name for versions.
+        version such as 1.10 in a field that is named for versions.
         """
         if self.keeps_empty and not self._has_candidates and type_ is not None:
             self._begin((type_,))

@@ -199,7 +199,7 @@ class LaterColumns:
         first: int,
         forms: LocalForms = GENERAL,
     ) -> None:
-        self._forms = forms
+        self._forms, self._declared = forms, declared
         self._first, self._documents = first, 0
         # If the build did not examine all fields, documents of the build may have any new name.
         self._free = 0 if entry.more else MAX_FIELDS - len(entry.columns) - len(entry.others)
@@ -242,7 +242,7 @@ class LaterColumns:
                 columns[name] = field
             else:
                 others[name] = field
-        return Fields(columns, others, len(live), self._forms)
+        return Fields(columns, others, len(live), self._forms, self._declared)
 
 
 class _LaterField:
