@@ -49,9 +49,9 @@ _AMOUNT_APART: Final = re.compile(r"(?<![^\W_])(\d+) ([^\W\d_]{1,4})(?![^\W_])")
 _LETTER_APART: Final = re.compile(r"(?<![^\W_])(\d+) ([^\W\d_])\s*\Z")
 _NUMBER: Final = re.compile(r"\d+(?:[.,]\d+)?|\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _VERSION: Final = re.compile(r"(v?)(\d+(?:\.\d+)+)", re.IGNORECASE)
-_TWO_NUMBERS: Final = re.compile(r"\d+[^\s\d]+\d")
+_TWO_NUMBERS: Final = re.compile(r"\d[^\s\d]+\d")
 """Decimals, ratios, fractions and sizes: 4.2, 16:9, 1/2, M8x4."""
-_THOUSANDS: Final = re.compile(r"[.,](?=\d{3}(?!\d))")
+_THOUSANDS: Final = re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?:[.,]\d{3})+(?!\d)")
 MAX_SIGNED: Final = 4
 """Digits of a code of which the signs between them count, at most: 4.2 is not 4:2."""
 
@@ -237,7 +237,8 @@ class CodeReader:
             for name in self._snapshot.vocabulary.runs.ending_with(text):
                 if name.removesuffix(text).isalpha():
                     yield tuple(self._pieces.words(name))
-        runs = _GROUPS.split(text) if text.isdecimal() else _RUN.findall(text)
+        groups = text.isdecimal() and len(text) <= 3 * MAX_RUNS
+        runs = _GROUPS.split(text) if groups else _RUN.findall(text)
         if 1 < len(runs) <= MAX_RUNS:
             apart = {0, *_borders_of_numbers(text)}
             for count in range(len(runs)):
@@ -251,13 +252,16 @@ class CodeReader:
 def _borders_of_numbers(text: str) -> Iterator[int]:
     """Yield which runs of a code are numbers that are not written as one with those before them.
 
-    4.2 is not 42, and 1/2 not 12; 1.250 is 1250, and 2024-02-03 is 20240203.
+    4.2 is not 42, and 1/2 not 12; 12.500 is 12500, and 2024-02-03 is 20240203.
     """
     digits = sum(map(str.isdecimal, text))
+    thousands = [number.span() for number in _THOUSANDS.finditer(text)]
     for number, (before, run) in enumerate(pairwise(_RUN.finditer(text)), start=1):
         if before[0].isdecimal() and run[0].isdecimal():
             sign = text[before.end() : run.start()]
-            is_decimal = sign in (".", ",", ":") and not _THOUSANDS.match(text, before.end())
+            is_decimal = sign in (".", ",", ":") and not any(
+                first < before.end() < after for first, after in thousands
+            )
             if is_decimal or digits <= MAX_SIGNED:
                 yield number
 
@@ -280,7 +284,7 @@ def _with_its_signs(text: str) -> re.Pattern[str]:
         else:
             pattern += "[.,]" if sign in ".," else re.escape(sign)
         pattern += re.escape(run[0])
-    return re.compile(pattern + (r"(?!\d)" if text[-1:].isdecimal() else ""), re.IGNORECASE)
+    return re.compile(pattern + (r"(?!\d)" if runs[-1][0].isdecimal() else ""), re.IGNORECASE)
 
 
 def new_terms(codes: Iterable[Code], terms: Sequence[int]) -> list[int]:

@@ -146,6 +146,12 @@ NUMBERS = {
     "parts": "Chapter 4 has 2 parts and 42 pages",
     "list": "steps 4 2 and 4-2 and 4/2 and 4:2, 4 4 2 2",
     "later": "version 4.2.1 of the driver",
+    "models": "models 4.21 and 4 2",
+    "eighth": "a gap of 0.125",
+    "parts of an eighth": "codes 0 125, codes 0-125",
+    "thousands": "length 1.250",
+    "groups": "length 1 250",
+    "many": "sold 12500",
     "other": "version 1.4.2, and 14.2",
     "v": "v4.2 is out",
     "wide": "screen of 16:9",
@@ -177,6 +183,10 @@ def numbers(request, index_of):
     ("query", "expected"),
     [
         ("4.2", ["release", "later", "v"]),
+        ("4.2%", ["release", "later"]),
+        ("0.125", ["eighth"]),
+        ("1.250", ["thousands", "groups"]),
+        ("12.500", ["many"]),
         ("v4.2", ["release", "later", "v"]),
         ("4.2.1", ["later"]),
         ("version 4.2.1", ["later"]),
@@ -198,6 +208,11 @@ def test_numbers_with_signs_are_found_as_typed(numbers, query, expected):
     first = [hit.id for hit in numbers.search(query)][: len(expected)]
     assert sorted(first) == sorted(expected)
     assert {hit.id for hit in numbers.search(query, 40, match="all")} == {*expected}
+
+
+def test_long_numbers_take_linear_time(numbers):
+    assert codes_of("1" * 100_000) == ["1" * 100_000]
+    assert numbers.search("1" * 100_000).total == 0
 
 
 def test_other_signs_count_if_no_document_has_those_of_the_query(numbers):
