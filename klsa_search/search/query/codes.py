@@ -11,6 +11,7 @@ import numpy as np
 
 from klsa_search.analysis.searched_text import searched_texts
 from klsa_search.analysis.segmentation import WITHOUT_SPACES_PATTERN
+from klsa_search.analysis.unicode import nfkc
 from klsa_search.core.array_types import DocumentMask, Integers
 from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
@@ -200,8 +201,9 @@ class CodeReader:
         if not writings:
             return None
         doc_ids = np.concatenate([matching for _, matching in writings.values()])
-        if total <= MAX_READ and _SIGN_COUNTS.match(text) and not _THOUSANDS.search(text):
-            with_signs = np.concatenate([self._with_signs(text, *of) for of in writings.values()])
+        plain = _plain(text)
+        if total <= MAX_READ and _SIGN_COUNTS.match(plain) and not _THOUSANDS.search(plain):
+            with_signs = np.concatenate([self._with_signs(plain, *of) for of in writings.values()])
             if evidence.of(("signs", text), lambda: len(with_signs)):
                 doc_ids = with_signs
         documents = np.zeros(len(self._snapshot), np.bool_)
@@ -217,7 +219,7 @@ class CodeReader:
                 "\n".join(searched_texts(document, fields))
                 for document in self._pieces.documents_at(doc_ids.tolist())
             )
-            has_signs = [len(one) > _MAX_CHARACTERS or pattern.search(one) for one in texts]
+            has_signs = [len(one) > _MAX_CHARACTERS or pattern.search(_plain(one)) for one in texts]
             return doc_ids[np.array(has_signs, np.bool_)]
 
         return self._snapshot.answers.of(("signs", text, *numbers), numbers, matching)
@@ -229,6 +231,7 @@ class CodeReader:
         digits or more that no document contains may follow letters: 5034441, KB5034441.
         """
         yield tuple(self._pieces.words(text))
+        text = _plain(text)
         if version := _VERSION.fullmatch(text):
             yield tuple(self._pieces.words(version[2] if version[1] else f"v{text}"))
         if hexadecimal := _HEXADECIMAL.fullmatch(text):
@@ -247,6 +250,15 @@ class CodeReader:
                         bounds = pairwise((0, *borders, len(runs)))
                         written = " ".join("".join(runs[first:after]) for first, after in bounds)
                         yield tuple(self._pieces.words(written))
+
+
+def _plain(text: str) -> str:
+    """Return a text with its digits, signs and fractions as they are usually typed.
+
+    >>> _plain("４．２ of 1⁄2")
+    '4.2 of 1/2'
+    """
+    return nfkc(text).replace("\u2044", "/")
 
 
 def _borders_of_numbers(text: str) -> Iterator[int]:

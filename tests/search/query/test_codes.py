@@ -210,6 +210,28 @@ def test_numbers_with_signs_are_found_as_typed(numbers, query, expected):
     assert {hit.id for hit in numbers.search(query, 40, match="all")} == {*expected}
 
 
+@pytest.mark.parametrize("partitions", [1, 2])
+def test_signs_are_the_same_in_all_forms(index_of, partitions):
+    texts = {
+        "typed": "a pipe of 1/2 inch",
+        "sign": "½ inch pipe",
+        "and a half": "3½ inch",
+        "apart": "pages 1 and 2, 1 2, 1.2",
+        "version": "version 4.2",
+        "wide": "version ４．２",
+        "models": "models 4.21 and 4 2",
+    }
+    rows = [{"id": id_, "text": text} for id_, text in texts.items()]
+    index = index_of(rows, partitions=partitions, workers=1, ranker="bm25")
+    for query in ("1/2", "1⁄2", "１／２"):
+        found = {hit.id for hit in index.search(query, match="all")}
+        assert found == {"typed", "sign", "and a half"}, query
+    for query in ("4.2", "４.２", "４．２", "4．2"):
+        found = [hit.id for hit in index.search(query)]
+        assert {*found[:2]} == {"version", "wide"}, query
+        assert {hit.id for hit in index.search(query, match="all")} == {"version", "wide"}, query
+
+
 def test_long_numbers_take_linear_time(numbers):
     assert codes_of("1" * 100_000) == ["1" * 100_000]
     assert numbers.search("1" * 100_000).total == 0
