@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Mapping
 from functools import lru_cache, wraps
 from importlib import import_module
+from inspect import Parameter, signature
 from types import MethodType
 from typing import (
     TYPE_CHECKING,
@@ -123,6 +124,21 @@ class delegated(Generic[P, T]):  # noqa: N801 - reads as a decorator
         self._part, self._method = part, method
         self.__doc__ = method.__doc__
 
+    @lazy_property
+    def _function(self) -> Callable[..., T]:
+        """The method as a function of the object, which its signature calls self."""
+        part, method = self._part, cast(Callable[Concatenate[object, P], T], self._method)
+
+        @wraps(method)
+        def call(instance: object, *args: P.args, **kwargs: P.kwargs) -> T:
+            return method(getattr(instance, part), *args, **kwargs)
+
+        written = signature(method)
+        first, *others = written.parameters.values()
+        first = first.replace(name="self", annotation=Parameter.empty)
+        vars(call)["__signature__"] = written.replace(parameters=[first, *others])
+        return call
+
     @overload
     def __get__(self, instance: None, owner: type) -> Callable[..., T]: ...
 
@@ -130,9 +146,9 @@ class delegated(Generic[P, T]):  # noqa: N801 - reads as a decorator
     def __get__(self, instance: object, owner: type) -> Callable[P, T]: ...
 
     def __get__(self, instance: object, owner: type) -> object:
-        """Return the method of the part, or of its class."""
+        """Return the method of the part, or a function of the object."""
         if instance is None:
-            return self._method
+            return self._function
         return MethodType(self._method, getattr(instance, self._part))
 
 

@@ -1,13 +1,14 @@
 """A lazy property is computed once, at its first use."""
 
 import gc
+import inspect
 import threading
 import time
 import weakref
 
 import pytest
 
-from klsa_search.core.lazy import cached_method, lazy_property
+from klsa_search.core.lazy import cached_method, delegated, lazy_property
 from tests.support.waiting import PATIENCE
 
 
@@ -94,3 +95,25 @@ def test_a_failed_computation_is_repeated():
     with pytest.raises(ZeroDivisionError):
         failing.value  # noqa: B018
     assert failing.value == 1
+
+
+def count_books(books: list[str], title: str, *, least: int = 0) -> int:
+    """Return how many there are."""
+    return max(books.count(title), least)
+
+
+class Shelf:
+    count = delegated("_books", count_books)
+
+    def __init__(self):
+        self._books = ["Emma"]
+
+
+def test_a_delegated_method_of_a_class_begins_with_self():
+    shelf = Shelf()
+    assert shelf.count("Emma", least=0) == Shelf.count(shelf, "Emma") == 1
+    assert Shelf.count(shelf, "Persuasion", least=2) == 2
+    assert [*inspect.signature(Shelf.count).parameters] == ["self", "title", "least"]
+    assert [*inspect.signature(shelf.count).parameters] == ["title", "least"]
+    assert Shelf.count is Shelf.count
+    assert Shelf.count.__doc__ == shelf.count.__doc__ == "Return how many there are."
