@@ -12,6 +12,7 @@ import pytest
 
 from klsa_search import build, open_index
 from klsa_search.errors import IndexNotFound, QueryError, StoreError
+from klsa_search.storage.maintenance import delete_index
 from tests.search.conftest import DOCUMENTS
 from tests.search.test_closing import held
 
@@ -65,6 +66,17 @@ def test_a_pinned_one_is_what_it_was(path):
     assert not opened.refresh()
     with pytest.raises(StoreError, match="snapshot"):
         opened.delete(["b1"])
+
+
+def test_a_snapshot_does_not_open_another_build_of_the_same_name(path):
+    index = open_index(path)
+    packed = pickle.dumps(index.snapshot())
+    index.close()
+    delete_index(path)
+    with build([LATER], name="t", home=path.parent) as other:
+        assert other.generation == index.generation
+        with pytest.raises(IndexNotFound, match="no longer exists"):
+            pickle.loads(packed)
 
 
 def test_unpickling_a_deleted_index_names_it(path):

@@ -13,8 +13,11 @@ from klsa_search.search.parts.part_set import IndexFacts
 from klsa_search.search.parts.reader import Reader
 from klsa_search.search.state.delta import QueryConfiguration
 from klsa_search.storage.directories import is_index
-from klsa_search.storage.manifest import read_manifest
+from klsa_search.storage.manifest import BuildEntry, read_manifest
 from klsa_search.storage.write_log import LogPosition
+
+Moment = tuple[BuildEntry, LogPosition, QueryConfiguration]
+"""The build of a generation, the last write, and what queries used."""
 
 
 def open_reader(path: Path, models: Models = NO_MODELS) -> Reader:
@@ -22,9 +25,7 @@ def open_reader(path: Path, models: Models = NO_MODELS) -> Reader:
     return Reader(OpenParts(path, LocalGroup), models=models)
 
 
-def reopening(
-    reader: Reader,
-) -> tuple[Path, str | None, tuple[LogPosition, QueryConfiguration] | None]:
+def reopening(reader: Reader) -> tuple[Path, str | None, Moment | None]:
     """Return the arguments by which `reopened` opens the state of a reader again.
 
     StoreError for a view of some documents, or of several partitions.
@@ -36,17 +37,17 @@ def reopening(
                 "a restricted index, and a snapshot of several partitions, cannot be pickled; "
                 "pickle the index itself"
             )
-        moment = parts.facts.last_write, parts.facts.configuration
+        facts = parts.facts
+        moment = facts.manifest.build, facts.last_write, facts.configuration
     return reader.path.absolute(), reader.settings.tokenizer, moment
 
 
-def reopened(
-    path: Path, tokenizer: str | None, moment: tuple[LogPosition, QueryConfiguration] | None
-) -> Reader:
+def reopened(path: Path, tokenizer: str | None, moment: Moment | None) -> Reader:
     """Open an index again whose reader had this path, or its generation as it was at a moment.
 
     tokenizer  trusted by the process that pickled the index; unpickling trusts that process
-    moment     last write, and what queries used
+    moment     of a snapshot
+    IndexNotFound if there is no such index, or another build has the path of the generation.
     """
     if tokenizer is not None:
         trust(tokenizer)
@@ -57,11 +58,12 @@ def reopened(
                 "or open the index with open_index"
             )
         return open_reader(path.parent)
-    if not path.is_dir():
+    build, last, configuration = moment
+    # Another build may have the name of one that was deleted.
+    if not path.is_dir() or (manifest := read_manifest(path)).build != build:
         raise IndexNotFound(
             f"generation `{path}` of the pickled snapshot no longer exists; open the index and "
             "take a new snapshot"
         )
-    last, configuration = moment
-    facts = IndexFacts(path, read_manifest(path), configuration, [path])
+    facts = IndexFacts(path, manifest, configuration, [path])
     return Reader(OpenParts(path.parent, partial(LocalGroup, until=last), facts))
