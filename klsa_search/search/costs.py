@@ -279,6 +279,7 @@ def is_quick(state: State, query: str, k: int) -> bool:
         and not (state.rules and state.rules.for_query(query))
         and state.searcher.is_quick(terms)
         and state.documents.size_of_longest(k) <= QUICK_BYTES
+        and state.fields.alike_is_quick  # for the filters that an interpretation suggests
     )
 
 

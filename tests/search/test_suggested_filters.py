@@ -3,6 +3,8 @@
 import pytest
 
 from klsa_search import build
+from klsa_search.search.pages.suggested_filters import MAX_MATCHES
+from klsa_search.storage.columns import column, columns
 
 BRANDS = ["Bosch", "Bosch", "Makita", "Black & Decker", "BOSCH", "Čapek"]
 DOCUMENTS = [
@@ -37,7 +39,11 @@ def suggested(index, query="drill", **options):
     ("filter_", "suggestion"),
     [
         ("brand = bosch", {"brand = bosch": {"brand = Bosch": 2, "brand = BOSCH": 1}}),
-        ("NOT brand IN [makita, Bosch]", {"brand = makita": {"brand = Makita": 1}}),
+        ("brand IN [makita, Bosch]", {"brand = makita": {"brand = Makita": 1}}),
+        ("NOT (brand != makita OR tags EXISTS)", {"brand = makita": {"brand = Makita": 1}}),
+        ("brand != bosch", {}),
+        ("NOT brand = bosch", {}),
+        ("tags EXISTS AND NOT (brand IN [makita, Bosch] OR brand = bosch)", {}),
         ({"field": "brand", "=": "capek"}, {"brand = capek": {"brand = Čapek": 1}}),
         (
             "id = p-1 OR brand = 'black&decker'",
@@ -76,6 +82,15 @@ def test_a_suggested_condition_is_a_filter(index):
         ('brand:"black & decker"', {'brand:"black & decker"': {'brand = "Black & Decker"': 1}}),
         ("makita drill", {}),  # as many documents contain the word
         ("drill to -bosch", {}),
+        ("drill -brand:bosch", {}),
+        ('drill -brand:"black & decker" ČAPEK', {"ČAPEK": {"brand = Čapek": 1}}),
+        ("drill NOT bosch", {}),
+        ("drill NOT brand:bosch", {}),
+        ("drill AND NOT (bosch OR makita)", {}),
+        ("bosch NOT makita", {"bosch": {"brand = Bosch": 2, "brand = BOSCH": 1}}),
+        ("power OR tools", {}),
+        ("+power -case tools", {}),
+        ("+brand:bosch drill", {"+brand:bosch": {"brand = Bosch": 2, "brand = BOSCH": 1}}),
         ("bosch " + "drill " * 12, {}),
         ("X", {}),
     ],
@@ -85,7 +100,8 @@ def test_a_word_is_reported_if_it_is_a_value_of_more_documents(index, query, sug
 
 
 def test_a_field_that_the_filter_names_is_not_suggested(index):
-    assert suggested(index, "bosch", filter="brand = Makita") == {}
+    for filter_ in ("brand = Makita", "brand != Bosch", "brand CONTAINS bos"):
+        assert suggested(index, "bosch", filter=filter_) == {}
 
 
 def test_suggestions_are_of_live_documents_that_may_be_seen(tmp_path):
@@ -116,3 +132,29 @@ def test_words_of_fields_of_many_texts_are_not_looked_up(tmp_path):
         assert suggested(index, filter="serial = s00000001") == {
             "serial = s00000001": {"serial = S00000001": 1}
         }
+
+
+def test_words_are_looked_up_once_however_many_fields_there_are(tmp_path, monkeypatch):
+    names = [f"f{number}" for number in range(100)]
+    documents = [
+        {"id": str(n), "text": "drill bit", **{name: f"{name} V{n}" for name in names}}
+        for n in range(50)
+    ]
+    with build(documents, name="a", home=tmp_path) as index:
+        assert not index.is_quick("drill")  # until the values of 100 fields are read
+        assert suggested(index, "f7v3 drill bit") == {"f7v3": {'f7 = "f7 V3"': 1}}
+        assert index.is_quick("drill")
+        keys, key_of = [], columns.key_of
+        monkeypatch.setattr(columns, "key_of", lambda text: keys.append(text) or key_of(text))
+        monkeypatch.setattr(column, "key_of", columns.key_of)
+        assert suggested(index, "f9 v3 drill") == {"f9 v3": {'f9 = "f9 V3"': 1}}
+        assert len(keys) <= 6
+        index.add([{"id": "x", "text": "drill", "f9": "F9 v3"}])
+        assert suggested(index, "f9 v3") == {"f9 v3": {'f9 = "f9 V3"': 1, 'f9 = "F9 v3"': 1}}
+
+
+def test_few_values_like_a_word_are_counted(tmp_path):
+    names = [f"f{number:02}" for number in range(40)]
+    documents = [{"id": "1", "text": "drill", **dict.fromkeys(names, "Yes")}]
+    with build(documents, name="a", home=tmp_path) as index:
+        assert len(suggested(index, "yes drill")["yes"]) == MAX_MATCHES

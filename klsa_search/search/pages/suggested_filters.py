@@ -14,15 +14,17 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
+from itertools import islice
 from operator import add
 from typing import Final, NamedTuple
 
 from klsa_search.core.array_types import DocumentMask
 from klsa_search.search.engine.query_terms import NO_TERM
 from klsa_search.search.filters.masks import ID, filter_of
-from klsa_search.search.filters.parser import Condition, equality, in_postorder
+from klsa_search.search.filters.parser import Condition, Not, equality, in_postorder, parts_of
 from klsa_search.search.query.interpretation import QueryInterpretation
 from klsa_search.search.query.query import Query
+from klsa_search.search.query.syntax import is_plain, may_be_boolean, parse, parse_boolean
 from klsa_search.search.state.state import State
 from klsa_search.storage.columns.columns import Field
 
@@ -32,13 +34,13 @@ MAX_WORDS: Final = 12
 LONGEST: Final = 4
 """Words of a value, at most."""
 
-MAX_BYTES: Final = 2**16
-"""Bytes of the distinct texts of a field in which words are looked for, as those of brands."""
-
 MAX_VALUES: Final = 32
 """Values of a filter of which documents are counted, at most."""
 
-_IN_FIELD: Final = re.compile(r'(?<!\S)[+-]?([^\s:"“”]+):("[^"]+"|“[^”]+”|[^\s:"“”][^\s"“”]*)')
+MAX_MATCHES: Final = 16
+"""Values like words of a query of which a part counts documents, at most."""
+
+_IN_FIELD: Final = re.compile(r'(?<!\S)\+?([^\s:"“”]+):("[^"]+"|“[^”]+”|[^\s:"“”][^\s"“”]*)')
 _AROUND: Final = "+.,;:!?()[]{}\"'“”‘’«»"
 
 
@@ -64,35 +66,43 @@ Values = Mapping[TypedValue, Counter[str]]
 def typed_values(state: State, query: Query) -> Values:
     """Return the values of the documents of one part that are like those of a search.
 
-    Only what `with_suggestions` may need. Cost: some µs, and a mask for each value.
+    Only what `with_suggestions` may need. Cost: some µs, however many fields there are, and a mask
+    for each value; at the first use of a state also those of `Fields.alike`.
     """
     live, parser = state.snapshot.live_docs(), state.query_parser
     values: dict[TypedValue, Counter[str]] = {}
-    fields = {name: field for name, field in state.fields.items() if field.type == "keyword"}
-    filtered = set[str]()
+    fields = state.fields
     for condition, value in _compared(query):
-        filtered.add(condition.field)
         typed = TypedValue(equality(condition.field, value), condition.field, value)
         if condition.field == ID and ID not in state.fields:
             values[typed] = _ids_like(state, value)
-        elif condition.field in fields:
+        elif condition.field in fields and fields[condition.field].type == "keyword":
             values[typed] = _like(fields[condition.field], value, live)
-    fields = {name: field for name, field in fields.items() if name not in filtered}
-    rest = query.query
-    for matching in _IN_FIELD.finditer(query.query):
-        named, value = matching[1].casefold(), matching[2].strip('"“”')
-        for name in (name for name in fields if name.casefold() == named):
-            rest = rest.replace(matching[0], " ", 1)
-            if name in parser.columns:
-                typed = TypedValue(matching[0], name, value)
-                values[typed] = _like(fields[name], value, live)
-            elif name not in parser.fields:  # else its words are searched
-                values[TypedValue(matching[0], name)] = fields[name].alike(value, live)
-    for words, documents in _phrases(state, rest) if fields else ():
-        for name, field in fields.items():
-            if alike := field.alike(words, live, most_bytes=MAX_BYTES):
-                values[TypedValue(words, name, None, documents)] = alike
-    return {typed: counts for typed, counts in values.items() if counts}
+    filtered, rest = _filtered(query), list[str]()
+    for text in _included(state, query.query):
+        left = text
+        for matching in _IN_FIELD.finditer(text):
+            value = matching[2].strip('"“”')
+            for name in fields.keywords_named(matching[1]):
+                if name in filtered:
+                    continue
+                left = left.replace(matching[0], " ", 1)
+                if name in parser.columns:
+                    typed = TypedValue(matching[0], name, value)
+                    values[typed] = _like(fields[name], value, live)
+                elif name not in parser.fields:  # else its words are searched
+                    values[TypedValue(matching[0], name)] = fields[name].alike(value, live)
+        rest.append(left)
+    matches = (
+        (TypedValue(words, name, None, documents), like)
+        for words, documents in (_phrases(state, rest) if fields else ())
+        for name, like in fields.alike(words)
+        if name not in filtered
+    )
+    for typed, like in islice(matches, MAX_MATCHES):
+        counts = values.setdefault(typed, Counter())
+        counts[like] = fields[typed.field].count(like, live)
+    return {typed: +counts for typed, counts in values.items() if +counts}
 
 
 def with_suggestions(said: QueryInterpretation, of_parts: Sequence[Values]) -> QueryInterpretation:
@@ -111,16 +121,44 @@ def with_suggestions(said: QueryInterpretation, of_parts: Sequence[Values]) -> Q
 
 
 def _compared(query: Query) -> Iterator[tuple[Condition, str]]:
-    """Yield the texts that a filter compares values with, and their conditions."""
+    """Yield the texts that documents have to have by a filter, and their conditions: not those
+    of a negation, which excludes documents.
+    """
     if query.filter is None:
         return
     count = 0
-    for node in in_postorder(filter_of(query.filter)):
-        if isinstance(node, Condition) and node.comparison in ("=", "IN"):
+    stack = [(filter_of(query.filter), False)]
+    while stack:
+        node, negated = stack.pop()
+        negated ^= isinstance(node, Not)
+        stack += [(part, negated) for part in reversed(parts_of(node))]
+        if isinstance(node, Condition) and node.comparison in ("=", "IN") and not negated:
             for value in node.values:
                 if isinstance(value, str) and count < MAX_VALUES:
                     count += 1
                     yield node, value
+
+
+def _filtered(query: Query) -> set[str]:
+    """Return the fields that the filter of a query names."""
+    nodes = [] if query.filter is None else in_postorder(filter_of(query.filter))
+    return {node.field for node in nodes if isinstance(node, Condition)}
+
+
+def _included(state: State, text: str) -> list[str]:
+    """Return the parts of a query without what it excludes by - and NOT, or between operators."""
+    if is_plain(text) and not may_be_boolean(text):
+        return [text]
+    names = {*state.query_parser.fields, *state.fields}
+    if boolean := parse_boolean(text, names):
+        return [clause.shown for clause in boolean.operands if clause.sign != "-"]
+    runs = [""]
+    for clause in parse(text, names):
+        if clause.sign == "-":
+            runs.append("")
+        else:
+            runs[-1] += f" {clause.written}"
+    return runs
 
 
 def _like(field: Field, value: str, live: DocumentMask) -> Counter[str]:
@@ -138,14 +176,18 @@ def _ids_like(state: State, id_: str) -> Counter[str]:
     return Counter(case for case in cases if find(case) is not None)
 
 
-def _phrases(state: State, text: str) -> Iterator[tuple[str, int]]:
-    """Yield the words of a text, alone and several side by side, and how many documents at most
-    contain them; without excluded words, stop words and single characters.
+def _phrases(state: State, texts: Sequence[str]) -> Iterator[tuple[str, int]]:
+    """Yield the words of texts, alone and several side by side, and how many documents at most
+    contain them; without stop words and single characters.
     """
-    typed = [word.strip(_AROUND) for word in text.split() if not word.startswith("-")]
-    words = [word for word in typed if word]
-    if len(words) > MAX_WORDS:
-        return
+    runs = [[word for typed in text.split() if (word := typed.strip(_AROUND))] for text in texts]
+    if sum(map(len, runs)) <= MAX_WORDS:
+        for words in runs:
+            yield from _phrases_of(state, words)
+
+
+def _phrases_of(state: State, words: Sequence[str]) -> Iterator[tuple[str, int]]:
+    """Yield the phrases of a few words."""
     pieces, frequencies = state.query_parser.pieces, state.snapshot.query_kernel.counts.frequencies
     documents = list[int | None]()
     for word in words:

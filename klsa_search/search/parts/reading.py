@@ -282,3 +282,4 @@ def warm_up(state: State) -> None:
         rank_queries(state, [""], Ranking(10, None, None, {"ranker": ranker}), NO_MODELS)
     first = np.flatnonzero(state.snapshot.live_docs())[:1]
     hits_of(state, first, np.zeros(len(first), np.float32), (), ())
+    state.fields.alike("")

@@ -92,11 +92,21 @@ class TextsAlike:
     def of(self, text: str) -> list[str]:
         """Return the texts that are like this one, itself included."""
         with self._lock:
-            if self._count < len(self._texts):
-                for later in self._texts[self._count :]:
-                    self._by_key.setdefault(key_of(later), []).append(later)
-                    self._count += 1
+            self._read()
             return [*self._by_key.get(key_of(text), ())]
+
+    def pairs(self) -> list[tuple[str, str]]:
+        """Return the `key_of` each text, and the text."""
+        with self._lock:
+            self._read()
+            return [(key, text) for key, texts in self._by_key.items() for text in texts]
+
+    def _read(self) -> None:
+        """Add the texts that were appended."""
+        if self._count < len(self._texts):
+            for later in self._texts[self._count :]:
+                self._by_key.setdefault(key_of(later), []).append(later)
+                self._count += 1
 
 
 def key_of(text: str) -> str:
