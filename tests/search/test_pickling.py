@@ -12,6 +12,7 @@ import pytest
 
 from klsa_search import build, open_index
 from klsa_search.errors import IndexNotFound, QueryError, StoreError
+from klsa_search.search.parts import open_reader
 from klsa_search.storage.maintenance import delete_index
 from tests.search.conftest import DOCUMENTS
 from tests.search.test_closing import held
@@ -68,13 +69,15 @@ def test_a_pinned_one_is_what_it_was(path):
         opened.delete(["b1"])
 
 
-def test_a_snapshot_does_not_open_another_build_of_the_same_name(path):
+def test_a_snapshot_does_not_open_another_build_of_the_same_name(path, monkeypatch):
     index = open_index(path)
-    packed = pickle.dumps(index.snapshot())
+    packed, built = pickle.dumps(index.snapshot()), index.manifest.build
     index.close()
     delete_index(path)
     with build([LATER], name="t", home=path.parent) as other:
         assert other.generation == index.generation
+        same_time = other.manifest.model_copy(update={"build": built})
+        monkeypatch.setattr(open_reader, "read_manifest", lambda _: same_time)
         with pytest.raises(IndexNotFound, match="no longer exists"):
             pickle.loads(packed)
 

@@ -13,11 +13,11 @@ from klsa_search.search.parts.part_set import IndexFacts
 from klsa_search.search.parts.reader import Reader
 from klsa_search.search.state.delta import QueryConfiguration
 from klsa_search.storage.directories import is_index
-from klsa_search.storage.manifest import BuildEntry, read_manifest
+from klsa_search.storage.manifest import Manifest, read_manifest
 from klsa_search.storage.write_log import LogPosition
 
-Moment = tuple[BuildEntry, LogPosition, QueryConfiguration]
-"""The build of a generation, the last write, and what queries used."""
+Moment = tuple[Manifest, LogPosition, QueryConfiguration]
+"""The manifest of a generation, the last write, and what queries used."""
 
 
 def open_reader(path: Path, models: Models = NO_MODELS) -> Reader:
@@ -38,7 +38,7 @@ def reopening(reader: Reader) -> tuple[Path, str | None, Moment | None]:
                 "pickle the index itself"
             )
         facts = parts.facts
-        moment = facts.manifest.build, facts.last_write, facts.configuration
+        moment = facts.manifest, facts.last_write, facts.configuration
     return reader.path.absolute(), reader.settings.tokenizer, moment
 
 
@@ -58,9 +58,9 @@ def reopened(path: Path, tokenizer: str | None, moment: Moment | None) -> Reader
                 "or open the index with open_index"
             )
         return open_reader(path.parent)
-    build, last, configuration = moment
-    # Another build may have the name of one that was deleted.
-    if not path.is_dir() or (manifest := read_manifest(path)).build != build:
+    manifest, last, configuration = moment
+    # Another build may have the name of one that was deleted, and its date and duration.
+    if not path.is_dir() or read_manifest(path) != manifest:
         raise IndexNotFound(
             f"generation `{path}` of the pickled snapshot no longer exists; open the index and "
             "take a new snapshot"
