@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
@@ -118,7 +119,7 @@ def write_results(results: SearchResults, sort: Sequence[str] = ()) -> None:
     if interpretation.boolean is not None:
         echo(f"searched as `{interpretation.boolean}`", err=True)
     for written, reason in interpretation.relaxed.items():
-        instead = results.query.replace(written, f"-{written.removeprefix('not ')}")
+        instead = re.sub(r"(?<!\S)not\s+", "-", results.query)
         note = _RELAXED[reason].format(instead=instead)
         echo(f"`{written}` was read as plain words: {note}", err=True)
     if not results.hits:

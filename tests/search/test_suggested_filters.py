@@ -4,6 +4,7 @@ import pytest
 
 from klsa_search import build
 from klsa_search.search.pages.suggested_filters import MAX_MATCHES
+from klsa_search.search.query.interpretation import filter_notes
 from klsa_search.storage.columns import column, columns
 
 BRANDS = ["Bosch", "Bosch", "Makita", "Black & Decker", "BOSCH", "Čapek"]
@@ -97,6 +98,13 @@ def test_a_suggested_condition_is_a_filter(index):
 )
 def test_a_word_is_reported_if_it_is_a_value_of_more_documents(index, query, suggestion):
     assert suggested(index, query) == suggestion
+
+
+@pytest.mark.parametrize("query", ["black  & decker drill", 'brand:"black  & decker"'])
+def test_a_note_says_that_words_with_several_blanks_are_of_the_query(index, query):
+    said = index.search(query).interpretation
+    (note,) = filter_notes(said, query)
+    assert " is a value of a field; filter by " in note
 
 
 def test_a_field_that_the_filter_names_is_not_suggested(index):

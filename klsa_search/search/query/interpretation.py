@@ -117,9 +117,10 @@ def filter_notes(said: QueryInterpretation, query: str) -> list[str]:
     >>> filter_notes(QueryInterpretation(suggested_filters={"red": {"colour = Red": 2}}), "red hat")
     ['`red` is a value of a field; filter by `colour = Red` (2 documents)']
     """
-    notes = []
+    notes, typed = [], " ".join(query.split())
     for written, filters in said.suggested_filters.items():
-        fact = "is a value of a field" if written in query else "is true of no document"
+        is_typed = " ".join(written.split()) in typed
+        fact = "is a value of a field" if is_typed else "is true of no document"
         choices = (
             f"`{condition}` ({counted(count, 'document')})"
             for condition, count in [*filters.items()][:_SHOWN]

@@ -259,7 +259,7 @@ def test_the_interpretation_and_corrections_are_shown(page):
     assert "showing results for engine, ferry" in said.inner_text()
     page.get_by_role("link", name="Search as typed").click()
     said.get_by_role("link", name="engine ferry").wait_for()
-    search(page, "harbour not storm")
+    search(page, "harbour not  storm")
     said.get_by_role("link", name="Exclude the word").click()
     expect(page.locator("#q")).to_have_value("harbour -storm")
     search(page, '+ferry -storm "harbour in"')

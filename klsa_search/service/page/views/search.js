@@ -369,7 +369,8 @@ function drawInterpretation({ interpretation, query }) {
       { words: change({ q: meant, spelling: null, page: null }, el("em", meant)) }));
   }
   for (const [written, filters] of Object.entries(interpretation.suggested_filters)) {
-    const ofQuery = query.includes(written), before = state.get("filter");
+    const [typed, words] = [query, written].map((text) => text.replace(/\s+/g, " "));
+    const ofQuery = typed.includes(words), before = state.get("filter");
     const choices = Object.entries(filters).slice(0, 3).flatMap(([condition, count], at) => [at ? ", " : null,
       ofQuery ? change({ filter: before ? `(${before}) AND ${condition}` : condition, page: null }, el("em", condition)) : el("em", condition),
       ` (${many(count, "document")})`]);
@@ -387,7 +388,7 @@ function drawInterpretation({ interpretation, query }) {
       ["plain_text", "capitals"].includes(reason)
         ? change({ operators: "yes", page: null }, t("Use all operators")) : null,
       reason === "lower_case"
-        ? change({ q: query.replace(relaxed[0], relaxed[0].replace("not ", "-")), page: null }, t("Exclude the word")) : null]);
+        ? change({ q: query.replace(/(^|\s)not\s+/, "$1-"), page: null }, t("Exclude the word")) : null]);
   }
   const read = [
     ["document", interpretation.id ? [interpretation.id] : []],
