@@ -85,8 +85,8 @@ def refuse_rebuilt(before: Index) -> None:
     """Raise StoreError unless the build of a snapshot is in use."""
     path = before.path.parent
     build = current_build(path)
-    # Another build may have the name of one that was deleted.
-    if build.name != before.generation or read_manifest(build).build != before.manifest.build:
+    # Another build may have the name of one that was deleted, and its date and duration.
+    if build.name != before.generation or read_manifest(build) != before.manifest:
         raise StoreError(
             f"`{path}` was rebuilt after generation {before.generation} was opened; open it again "
             "and start over"
