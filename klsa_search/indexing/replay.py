@@ -84,9 +84,13 @@ def replayed(
 def refuse_rebuilt(before: Index) -> None:
     """Raise StoreError unless the build of a snapshot is in use."""
     path = before.path.parent
-    build = current_build(path)
-    # Another build may have the name of one that was deleted, and its date and duration.
-    if build.name != before.generation or read_manifest(build) != before.manifest:
+    # Generations of another build may have the names of those that were deleted.
+    is_in_use = current_build(path).name == before.generation and all(
+        read_manifest(folder) == manifest
+        for folder, manifest in before.generations.items()
+        if folder.is_dir()
+    )
+    if not is_in_use:
         raise StoreError(
             f"`{path}` was rebuilt after generation {before.generation} was opened; open it again "
             "and start over"

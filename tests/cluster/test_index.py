@@ -258,9 +258,11 @@ def test_searches_go_on_during_a_new_build(home):
 
     with ThreadPoolExecutor(2) as searching:
         done = [searching.submit(search) for _ in range(2)]
-        refit(home / "rolled").close()
-        assert world.index.refresh()
-        is_over.set()
+        try:
+            refit(home / "rolled").close()
+            assert world.index.refresh()
+        finally:
+            is_over.set()
         for each in done:
             each.result(PATIENCE)
     assert all(answers)
