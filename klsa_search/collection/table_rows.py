@@ -268,7 +268,7 @@ def _key(header: Header, rows: Callable[[], Iterable[Sequence[Any]]]) -> str:
 
 
 class _Ids(NamedTuple):
-    """The column of IDs of a table, by which totals are told from documents.
+    """The column of IDs of a table; a row with an unlike ID may hold totals.
 
     at          its number
     filled      other columns that all of the first rows with an ID fill

@@ -134,9 +134,9 @@ class delegated(Generic[P, T]):  # noqa: N801 - reads as a decorator
             return method(getattr(instance, part), *args, **kwargs)
 
         written = signature(method)
-        first, *others = written.parameters.values()
+        first, *parameters = written.parameters.values()
         first = first.replace(name="self", annotation=Parameter.empty)
-        vars(call)["__signature__"] = written.replace(parameters=[first, *others])
+        vars(call)["__signature__"] = written.replace(parameters=[first, *parameters])
         return call
 
     @overload

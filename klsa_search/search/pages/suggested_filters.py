@@ -105,19 +105,21 @@ def typed_values(state: State, query: Query) -> Values:
     return {typed: +counts for typed, counts in values.items() if +counts}
 
 
-def with_suggestions(said: QueryInterpretation, of_parts: Sequence[Values]) -> QueryInterpretation:
+def with_suggestions(
+    interpretation: QueryInterpretation, of_parts: Sequence[Values]
+) -> QueryInterpretation:
     """Return an interpretation with the filters that the values of all parts suggest."""
     suggested: dict[str, dict[str, int]] = {}
     for typed in dict.fromkeys(typed for values in of_parts for typed in values):
         counts = reduce(add, (values[typed] for values in of_parts if typed in values))
         is_exact = typed.value is not None and counts[typed.value]
-        if is_exact or (typed.value is None and said.id is not None):
+        if is_exact or (typed.value is None and interpretation.id is not None):
             continue
         for value, count in counts.most_common():
             if count > typed.documents:
                 conditions = suggested.setdefault(typed.shown, {})
                 conditions[equality(typed.field, value)] = count
-    return replace(said, suggested_filters=suggested) if suggested else said
+    return replace(interpretation, suggested_filters=suggested) if suggested else interpretation
 
 
 def _compared(query: Query) -> Iterator[tuple[Condition, str]]:

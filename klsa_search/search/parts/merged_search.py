@@ -133,8 +133,8 @@ async def _merged(
 
 def _suggesting(plan: QueryPlan, of_parts: Callable[[], Sequence[Values]]) -> QueryPlan:
     """Return a plan whose interpretation has the filters that the values of all parts suggest."""
-    said = plan.interpretation
-    suggesting = QueryInterpretation.when_read(lambda: with_suggestions(said, of_parts()))
+    interpretation = plan.interpretation
+    suggesting = QueryInterpretation.when_read(lambda: with_suggestions(interpretation, of_parts()))
     return plan._replace(interpretation=suggesting)
 
 

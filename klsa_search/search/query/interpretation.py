@@ -110,7 +110,7 @@ _SHOWN: Final = 3
 """Conditions that a note names, at most."""
 
 
-def filter_notes(said: QueryInterpretation, query: str) -> list[str]:
+def filter_notes(interpretation: QueryInterpretation, query: str) -> list[str]:
     """Return what `suggested_filters` of a query says, for people.
 
     >>> from klsa_search.search.query.interpretation import filter_notes
@@ -118,7 +118,7 @@ def filter_notes(said: QueryInterpretation, query: str) -> list[str]:
     ['`red` is a value of a field; filter by `colour = Red` (2 documents)']
     """
     notes, typed = [], " ".join(query.split())
-    for written, filters in said.suggested_filters.items():
+    for written, filters in interpretation.suggested_filters.items():
         is_typed = " ".join(written.split()) in typed
         fact = "is a value of a field" if is_typed else "is true of no document"
         choices = (

@@ -120,10 +120,10 @@ class OperatorReader:
         if words.count("not") != 1 or len(words) > LONG or not all(map(_WORDS.fullmatch, words)):
             return {}
         at = words.index("not")
-        others = [word for word in words if word != "not"]
-        if not 0 < at < len(others) or _LIKE_VERB.search(words[at + 1]):
+        rest = [word for word in words if word != "not"]
+        if not 0 < at < len(rest) or _LIKE_VERB.search(words[at + 1]):
             return {}
-        if not stop_list(ENGLISH).isdisjoint(map(str.lower, others)):
+        if not stop_list(ENGLISH).isdisjoint(map(str.lower, rest)):
             return {}
         excluded = self._pieces.words(words[at + 1])
         instead = f"{' '.join(words[:at])} -{' '.join(words[at + 1 :])}"
