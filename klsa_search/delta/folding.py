@@ -353,13 +353,11 @@ def packed(values: _Values, neighbours: npt.NDArray[np.int32]) -> tuple[_Rows, _
 def _build_terms(
     terms: int, starts: Integers, columns: Integers, counts: npt.NDArray[np.int32]
 ) -> _Counts:
-    """Return the counts of terms of the build."""
     is_known = columns < terms
     return starts_of(is_known)[starts], columns[is_known].astype(np.int32), counts[is_known]
 
 
 def _slice(counts: _Counts, first: int, after: int) -> _Counts:
-    """Return the counts of some documents."""
     starts, columns, times = counts
     entries = slice(starts[first], starts[after])
     return starts[first : after + 1], columns[entries], times[entries]

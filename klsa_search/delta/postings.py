@@ -137,7 +137,6 @@ class SaturatedPostings:
         return self._mapped(average) or postings
 
     def _saturated(self, average: float) -> Postings:
-        """Return all postings saturated by a length, in memory."""
         norms = length_norms(self._lengths, average, k1=self._postings.k1, b=self._b)
         return self._postings.saturated(self._counts, norms)
 
@@ -146,7 +145,6 @@ class SaturatedPostings:
 
     @staticmethod
     def _shared(postings: Postings) -> tuple[npt.NDArray[Any], ...]:
-        """Return the arrays that depend on the mean length."""
         return postings.entries, postings.runs, postings.best
 
 

@@ -199,7 +199,6 @@ class SegmentCache:
 
     @property
     def _file(self) -> Path:
-        """Return the file of the block that ends here."""
         return self._generation / f"delta-{self._documents}-{self._digest.hexdigest()}.npz"
 
     def _save(self, segment: DeltaSegment) -> None:

@@ -65,7 +65,6 @@ class GramSchmidtKernel(Kernel):
         self.points_ = points[self.pivots_]
 
     def _rows(self, points: Points) -> Callable[[int], Matrix]:
-        """Return the function d → row d of the base kernel: (N,)."""
         if not self._linear or not sparse.issparse(points):
             return lambda d: self._compare(points[[d]], points)[0]
         # Transposed once, so a row costs only the entries of its features.

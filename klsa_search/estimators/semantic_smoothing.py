@@ -157,7 +157,6 @@ class TermNetwork:
 
 
 def _matrix(cells: Sequence[tuple[int, int]], shape: tuple[int, int]) -> sparse.csr_array:
-    """Return a matrix that is not 0 in these rows and columns."""
     rows, columns = np.array(cells, np.int64).reshape(-1, 2).T
     return sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)
 

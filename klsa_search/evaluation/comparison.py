@@ -107,7 +107,6 @@ def confidence_interval(
 
 
 def _are_equal(differences: Differences) -> bool:
-    """Return whether all are equal, except for rounding."""
     return bool(np.ptp(differences) <= _ROUNDING * np.abs(differences).max())
 
 

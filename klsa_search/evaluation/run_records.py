@@ -320,7 +320,6 @@ def refuse_other_files(record: RunRecord, queries: Path, run: Path | None = None
 
 
 def _refuse_differences(then: Conditions, now: Conditions) -> None:
-    """Raise ReplayFailed for the first difference of an index from the recorded one."""
     here, there = now.index, then.index
     step = "give the documents as --source, and it is built as recorded"
     if here.format_version != there.format_version:
@@ -364,7 +363,6 @@ def _listed(words: tuple[str, ...] | None) -> str:
 
 
 def _first_line(then: Path | None, now: Path) -> str:
-    """Return a description of the first line that differs between two runs."""
     if then is None:
         return "give the recorded run as --run to see the first line that differs"
     with (

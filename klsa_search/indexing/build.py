@@ -316,7 +316,6 @@ def _planned(source: str, size: Size, settings: Settings, budget: int, unread: U
 
 
 def _split_options(options: BuildOptions) -> tuple[ReadingOptions, dict[str, Any]]:
-    """Return the options of `build` divided into those of `open_collection` and settings."""
     reading = {
         name: value for name, value in options.items() if name in ReadingOptions.__annotations__
     }

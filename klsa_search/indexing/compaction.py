@@ -188,7 +188,6 @@ def _with_files(manifest: Manifest, files: dict[str, FileEntry]) -> Manifest:
 
 
 def _write_fields(folder: Path, state: State, live: DocumentMask) -> FieldsEntry:
-    """Write the columns of live documents; a field keeps its type."""
     columns = {}
     with ExitStack() as stack:
         files = ColumnFiles(folder, stack)
@@ -206,7 +205,6 @@ def _write_fields(folder: Path, state: State, live: DocumentMask) -> FieldsEntry
 
 
 def _write_training(folder: Path, state: State) -> TrainedStatistics:
-    """Write the statistics of the training, and what it learned."""
     snapshot, generation = state.snapshot, state.info.path
     built = snapshot.query_kernel.postings.parts[0].postings
     common = snapshot.common[snapshot.common < len(built.frequencies)]
@@ -220,7 +218,6 @@ def _write_training(folder: Path, state: State) -> TrainedStatistics:
 def _write_words(
     folder: Path, state: State, live: DocumentMask, training: TrainedStatistics
 ) -> Postings:
-    """Write vocabulary, forward index, lengths and postings of live documents."""
     snapshot, settings = state.snapshot, state.info.settings
     forward, lengths = snapshot.forward, snapshot.lengths[live]
     write_lists(folder, ("forward_codes", "forward_starts"), forward.parts, live)

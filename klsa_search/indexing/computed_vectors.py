@@ -158,7 +158,6 @@ def _attached(
 def _rows(
     space: _Space, texts: Iterable[str], computed: ComputedVectors
 ) -> dict[str, npt.NDArray[np.int8]]:
-    """Return the vector of each text."""
     fingerprint, wanted = space.embedder.fingerprint, list(texts)
     stored = dict(zip(wanted, computed.rows(fingerprint, wanted), strict=True))
     rows = {text: row for text, row in stored.items() if row is not None}

@@ -155,7 +155,6 @@ def _write_passages(
     report: Progress,
     budget: int,
 ) -> None:
-    """Write the index of the passages of a generation whose documents are written."""
     settings, columns = built.contents.settings, built.contents.fields.columns
     words = settings.passage_words or PASSAGE_WORDS
     names = ",".join(languages_of(settings.language))  # passages are too short to decide

@@ -115,12 +115,10 @@ def number_passages(spools: Sequence[DocumentSpool], work: Path) -> list[int]:
 
 
 def _ordinals_file(documents: Path) -> Path:
-    """Return the file of the numbers of documents in the source."""
     return documents.with_suffix(".npy")
 
 
 def _documents_file(ordinals: Path) -> Path:
-    """Return the file of the document of each passage."""
     return ordinals.with_name(f"{ordinals.stem}-documents.npy")
 
 
@@ -243,7 +241,6 @@ def read_partition(task: PartitionTask, report: Progress = silent) -> None:
 
 
 def _read_documents(task: PartitionTask, report: Progress) -> None:
-    """Write the files of the documents of a task."""
     settings = task.settings
     partitions = len(task.documents.sizes)
     for folder in (task.files, task.features(task.number)):  # of a process that died
@@ -301,7 +298,6 @@ def _write_documents(task: PartitionTask, generation: Path, report: Progress) ->
 
 
 def _result_of(task: PartitionTask) -> _PartitionRead:
-    """Return the result of `read_partition`."""
     result: _PartitionRead = pickle.loads(task.result.read_bytes())  # noqa: S301 - written by this build
     return result
 

@@ -202,7 +202,6 @@ class _PartitionFiles(NamedTuple):
 def _route(
     collection: Collection, work: Path, chosen: Settings, partitions: int, report: Progress
 ) -> _PartitionFiles:
-    """Write the documents of a collection to a file for each partition."""
     source, done = SourceBatches(collection, chosen, TextSample(chosen)), 0
     with ExitStack() as stack:
         words = chosen.passage_words
@@ -307,7 +306,6 @@ def _train(
 
 
 def _combined(built: Built, generations: Sequence[Path]) -> Built:
-    """Return values for the manifest of all documents, without the number of their terms."""
     manifests = list(map(read_manifest, generations))
     counts = [part.counts for part in manifests]
     totals = {
@@ -324,7 +322,6 @@ def _combined(built: Built, generations: Sequence[Path]) -> Built:
 
 
 def _mean_length(generations: Sequence[Path]) -> float:
-    """Return the quantised mean length of the documents of all partitions."""
     lengths = [open_array(generation, "lengths") for generation in generations]
     words, documents = sum(int(part.sum(dtype="i8")) for part in lengths), sum(map(len, lengths))
     return quantised_length(words / documents if words else 1.0)

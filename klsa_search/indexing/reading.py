@@ -337,7 +337,6 @@ def read(
 def _store(
     source: SourceBatches, generation: Path, report: Progress
 ) -> tuple[int, Sequence[SpaceEntry]]:
-    """Write the documents of a source and their vectors; return their number and vector spaces."""
     done = 0
     with DocumentWriter(generation) as writer, VectorsWriter(generation) as vectors:
         for batch in source:
@@ -350,13 +349,11 @@ def _store(
 
 
 def _stored_metadata(generation: Path) -> Iterator[list[Mapping[str, object]]]:
-    """Yield the metadata of the stored documents of a generation, in batches."""
     for piece in read_in_pieces(generation):
         yield [fields for *_, fields in piece.heads(range(len(piece)))]
 
 
 def _searched_texts(generation: Path, settings: Settings) -> Iterator[AnalysedTexts]:
-    """Yield the searched texts of the stored documents of a generation, in batches."""
     fields = settings.searched_fields
     documents = chain.from_iterable(piece.live_documents() for piece in read_in_pieces(generation))
     for batch in build_batches(documents):

@@ -240,7 +240,6 @@ def scaled_rows(
 
 
 def _products_of(matrix: sparse.csr_array) -> tuple[_native.Features, npt.NDArray[np.int64]]:
-    """Return the entries of a matrix, and where its rows start."""
     columns = np.asarray(matrix.indices, np.int32)
     return _native.Features(columns, _values(matrix), matrix.shape[1]), _starts(matrix)
 

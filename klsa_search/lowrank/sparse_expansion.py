@@ -303,7 +303,6 @@ class SegmentedExpansion:
     def _joined(
         self, array: Callable[[SparseExpansion], npt.NDArray[_Number]]
     ) -> npt.NDArray[_Number]:
-        """Return an array of all segments, one after the other; a copy if there are several."""
         arrays = list(map(array, self.segments))
         return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
@@ -312,7 +311,6 @@ class SegmentedExpansion:
         documents: DocIds,
         array: Callable[[SparseExpansion], npt.NDArray[_Number]],
     ) -> npt.NDArray[_Number]:
-        """Return the rows of documents in an array of each segment."""
         arrays = list(map(array, self.segments))
         if len(arrays) == 1:
             return np.asarray(arrays[0][documents])
@@ -329,7 +327,6 @@ def _kernel_of(
     scalars: npt.NDArray[np.float32],
     mean: npt.NDArray[np.float32],
 ) -> DocumentKernel:
-    """Return K of packed features, and the scalars of their documents (n, 3)."""
     rows = unpack_rows(starts, features, scalars[:, 0], len(mean))
     return DocumentKernel(rows, scalars[:, 1].astype(np.float64), mean)
 

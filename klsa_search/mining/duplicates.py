@@ -147,7 +147,6 @@ def _add_vectors(pairs: sparse.csr_array, space: VectorSpace, least: float) -> N
 
 
 def _both_count(index: Index, pairs: sparse.csr_array) -> npt.NDArray[np.bool_]:
-    """Return whether both documents of each pair are live."""
     live = index.arrays.live_docs()
     rows = np.repeat(np.arange(pairs.shape[0]), np.diff(pairs.indptr))
     return np.asarray(live[rows] & live[pairs.indices])

@@ -156,7 +156,6 @@ def cluster_layout(points: bytes, shape: tuple[int, int], seed: int) -> ClusterL
 
 
 def _sample(doc_ids: DocIds) -> DocIds:
-    """Return at most `MAX_POINTS` doc ids, evenly spaced."""
     if len(doc_ids) <= MAX_POINTS:
         return doc_ids
     return doc_ids[np.arange(MAX_POINTS) * len(doc_ids) // MAX_POINTS]
@@ -178,7 +177,6 @@ def _labels(
 
 
 def _shown(basis: DocIds, later: DocIds, drawable: npt.NDArray[np.bool_]) -> DocIds:
-    """Return the documents to draw: the drawable ones of the basis, and later ones."""
     later = _sample(later[drawable[later]]) if len(basis) else basis
     return _sample(np.concatenate((basis[drawable[basis]], later)))
 

@@ -167,7 +167,6 @@ PICTURES: Final[Mapping[str, Callable[[Index, Path], None]]] = MappingProxyType(
 
 
 def _short_titles(index: Index, drawn: DocumentMap) -> list[str]:
-    """Return the title of each document on a map, or its ID if it has none."""
     documents = index.documents_at(drawn.doc_ids.tolist())
     return [
         shorten(document.title or document.id, _LETTERS, placeholder="…") for document in documents
@@ -184,7 +183,6 @@ def _write_titles(axes: Any, titles: Sequence[str], positions: Matrix) -> None:
 
 
 def _name_clusters(axes: Any, drawn: DocumentMap) -> None:
-    """Write the words of clusters, the largest first, if there is space."""
     taken: list[Any] = []
     offsets = [(0, dy) for dy in (0, 13, -13, 26, -26)]
     style = {"ha": "center", "fontsize": "small", "fontweight": "bold"}

@@ -105,7 +105,6 @@ def strongest_terms(
 
 
 def _score(index: Index, term: int, row: int) -> float:
-    """Return the part of a term in the BM25 score of a document that contains it."""
     bm25 = index.arrays.query_kernel
     documents, saturations = bm25.postings.of_term(term)
     (saturation,) = saturations[documents == row]

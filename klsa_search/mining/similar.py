@@ -151,7 +151,6 @@ def expansion_rows(index: Index, ids: Iterable[str] | None = None) -> Matrix:
 
 
 def _rows_of(index: Index, ids: Iterable[str] | None) -> DocIds:
-    """Return the rows of documents in arrays of all; of all live ones by default."""
     return index.arrays.rows_of(index.live_doc_ids() if ids is None else index.doc_ids(ids))
 
 

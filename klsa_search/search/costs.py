@@ -198,7 +198,6 @@ def counts_of(
 
 
 def _vector_values(state: State) -> int:
-    """Return the number of values of the vectors of all documents and passages."""
     dimensions = sum(space.dimension for space in state.snapshot.vectors.values())
     values = len(state.snapshot) * dimensions
     return values if state.passages is None else values + _vector_values(state.passages.state)

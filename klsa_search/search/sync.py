@@ -209,7 +209,6 @@ class Comparison(AbstractContextManager["Comparison"]):
 
 
 def _with_stored_vectors(reader: DocumentReader, doc_id: int, document: Document) -> Document:
-    """Return a document with the vectors that the index has, if the source gives none."""
     (stored,) = reader.at([doc_id])
     if VECTORS in document.metadata or VECTORS not in stored.metadata:
         return document

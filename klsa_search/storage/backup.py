@@ -175,7 +175,6 @@ class IndexCopier:
                     raise  # else it was replaced meanwhile
 
     def _copy_build(self, path: Path, generations: Sequence[Path]) -> IndexCopy:
-        """Copy an index: its generation, and those of all partitions."""
         files = list(map(self._copy_generation, generations))
         builds = [build_id(read_manifest(generation)) for generation in generations]
         before = self._before.get(path.name)
@@ -236,7 +235,6 @@ class IndexCopier:
             return self._store(stream, size)
 
     def _store(self, stream: BinaryIO, size: int) -> FileCopy:
-        """Copy the content of a file in pieces of a size."""
         digest, count = hashlib.sha256(), 0
 
         def pieces() -> Iterator[bytes]:

@@ -239,7 +239,6 @@ def _create(file: Path) -> None:
 
 
 def _check_kind(connection: sqlite3.Connection) -> None:
-    """Raise DatabaseError for a database of another kind or version."""
     [(application,)] = connection.execute("pragma application_id")
     [(version,)] = connection.execute("pragma user_version")
     if (application, version) != (_APPLICATION, _VERSION):

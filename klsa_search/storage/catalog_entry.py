@@ -259,7 +259,6 @@ class _Mark(NamedTuple):
 
 
 def _read_mark(path: Path) -> _Mark:
-    """Return the ID of the index at a path; IndexDamaged."""
     file = path / CATALOG_ID
     try:
         id_, *mark = read_regular(file, 100).decode("ascii", "replace").split() or [""]

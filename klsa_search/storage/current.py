@@ -178,7 +178,6 @@ def _missing(path: Path) -> str:
 
 
 def _names_in(home: Path) -> list[str]:
-    """Return the names of the indexes in a directory; none if it cannot be read."""
     try:
         return sorted(folder.name for folder in home.iterdir() if is_built(folder))
     except OSError:
@@ -186,7 +185,6 @@ def _names_in(home: Path) -> list[str]:
 
 
 def _has_generation(path: Path) -> bool:
-    """Return whether a generation with a manifest exists."""
     try:
         with os.scandir(path) as entries:
             return any(

@@ -263,7 +263,6 @@ def _marker_text(kind: str) -> str:
 
 
 def _content_of(marker: Path) -> bytes:
-    """Return the content of a marker; IndexDamaged if it cannot be read."""
     try:
         return read_regular(marker, 1000)
     except OSError as error:

@@ -247,7 +247,6 @@ def remove_configuration(path: Path) -> None:
 
 
 def _remove_leftovers(path: Path) -> None:
-    """Remove interrupted builds and the rest of an interrupted deletion."""
     deleted = os.path.lexists(path / DELETED)
     keep: list[str] = []
     if not deleted or os.path.lexists(path / CURRENT):

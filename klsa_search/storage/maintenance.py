@@ -179,7 +179,6 @@ def copy_index(source: Path, target: Path) -> Manifest:
 
 
 def _copy_files(generation: Path, fresh: Path) -> Manifest:
-    """Copy the files of a generation to an empty one; return its manifest."""
     manifest = read_manifest(generation)
     check_sizes(generation, manifest)
     for name in manifest.files:

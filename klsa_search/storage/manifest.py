@@ -270,7 +270,6 @@ def is_manifest(path: Path) -> bool:
 
 
 def _known_sum(generation: Path) -> str | None:
-    """Return SHA-256 of the manifest from CURRENT; None if CURRENT does not have it."""
     try:
         return read_current(generation.parent).sums.get(generation.name)
     except StoreError:

@@ -121,7 +121,6 @@ class _DirectoryStore:
 
     @contextmanager
     def _translated(self, name: str) -> Iterator[None]:
-        """Raise StoreError instead of OSError."""
         try:
             yield
         except FileNotFoundError as error:
@@ -174,7 +173,6 @@ class _RemoteStore:
 
     @contextmanager
     def _translated(self, name: str) -> Iterator[None]:
-        """Raise StoreError instead of exceptions of the file system, each of which has others."""
         try:
             yield
         except FileNotFoundError as error:

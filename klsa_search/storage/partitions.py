@@ -282,7 +282,6 @@ def open_collection_terms(generation: Path) -> CollectionTerms:
 
 
 def _terms_in(folder: Path) -> CollectionTerms:
-    """Return the terms in a folder, without those of passages."""
     from klsa_search.core.array_types import SortedTexts
     from klsa_search.kernels.vocabulary import StoredVocabulary, Vocabulary
     from klsa_search.storage.arrays import open_array, read_vocabulary

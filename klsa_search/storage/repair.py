@@ -138,7 +138,6 @@ class RecoveredRecords:
 
 
 def _written_last(path: Path) -> Path:
-    """Return the generation that was built or written to last, complete ones first."""
     there = committed_generations(path) or [
         generation for generation in generations(path) if (generation / f"{RECORDS}.npy").is_file()
     ]

@@ -252,7 +252,6 @@ class Repository:
         return b"".join(self._pieces(file, ROWS))
 
     def _pieces(self, file: FileCopy, name: str, earlier: Path | None = None) -> Iterator[bytes]:
-        """Yield the pieces of a file, and compare its checksum in the end."""
         digest = hashlib.sha256()
         with ThreadPoolExecutor(PARALLEL) as pool:
             offsets = {} if earlier is None else _offsets(earlier)
@@ -327,7 +326,6 @@ class Repository:
 
 
 def _offsets(log: Path) -> dict[str, int]:
-    """Return where each piece of a log begins, by its name."""
     offsets, offset = {}, 0
     with log.open("rb") as stream:
         while piece := stream.read(LOG_PIECE):

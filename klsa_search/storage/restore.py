@@ -138,7 +138,6 @@ def is_same_build(generation: Path, copy: IndexCopy) -> bool:
 
 
 def _has_documents(generation: Path, copy: IndexCopy) -> bool:
-    """Return whether a generation has the documents of a copy."""
     if not is_same_build(generation, copy):
         return False
     states = [WriteLog(part).state_id() for part in generations_of_build(generation)]
@@ -210,7 +209,6 @@ def install(repository: Repository, copy: IndexCopy, path: Path) -> Path:
 
 
 def _fetch(repository: Repository, copy: BuildCopy, generation: Path) -> Manifest:
-    """Write the files of a build to an empty generation; return its manifest."""
     # Those that change come first: they may be gone before a long transfer ends.
     for name, file in (*copy.log.items(), *copy.generation.items()):
         if name != MANIFEST:
@@ -220,7 +218,6 @@ def _fetch(repository: Repository, copy: BuildCopy, generation: Path) -> Manifes
 
 
 def _manifest(repository: Repository, copy: BuildCopy) -> Manifest:
-    """Return the manifest of a build; StoreError if it is that of another."""
     with TemporaryDirectory(prefix="klsa-restore-") as folder:
         repository.fetch(copy.generation[MANIFEST], Path(folder, MANIFEST))
         manifest = read_manifest(Path(folder))

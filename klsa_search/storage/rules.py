@@ -231,5 +231,4 @@ def _replace(entry: Entry, rules: Sequence[Rule]) -> None:
 
 
 def _first_repeated(values: Iterable[Any]) -> Any | None:
-    """Return the first value that occurs again; None if all differ."""
     return next((value for value, times in Counter(values).items() if times > 1), None)

@@ -109,7 +109,6 @@ def _replace(entry: Entry, synonyms: Synonyms) -> None:
 
 
 def _pairs(synonyms: SynonymsLike) -> Iterable[tuple[str, list[str]]]:
-    """Yield each word and its synonyms."""
     if isinstance(synonyms, Mapping):
         for word, others in synonyms.items():
             if isinstance(others, str) or not isinstance(others, Iterable):

@@ -151,7 +151,6 @@ class LogWriter(WriteLog, AbstractContextManager["LogWriter"]):
 
     @contextmanager
     def _rolled_back(self, connection: sqlite3.Connection) -> Iterator[None]:
-        """Roll the transaction back if the block raises."""
         try:
             yield
         except BaseException:
@@ -173,7 +172,6 @@ class LogWriter(WriteLog, AbstractContextManager["LogWriter"]):
             ) from error
 
     def _opened(self) -> sqlite3.Connection:
-        """Return the connection; create the log if there is none."""
         if self._connection is None:
             refuse_network(self.path)
             if not os.path.lexists(self.path):

@@ -60,7 +60,6 @@ class CountChanges:
 
 
 def _sum_of_changes(parts: Sequence[CountChanges]) -> CountChanges:
-    """Return the sum of the changes of all partitions. Cost: O(changes)."""
     terms, positions = np.unique(
         np.concatenate([part.terms for part in parts]), return_inverse=True
     )

@@ -399,7 +399,6 @@ class KlsaEngine:
 
 @lru_cache
 def _depths(k: int, filtered: int, coverage: tuple[int, int]) -> RerankDepths:
-    """Return how many candidates are rescored for k results among many documents."""
     return RerankDepths(
         min(max(coverage[0], 8 * k), coverage[1]),
         min(max(EXPANSION_DEPTH[0], 3 * k), EXPANSION_DEPTH[1]),
@@ -418,7 +417,6 @@ def _engine(
     model: _native.ExpansionModel | None = None,
     reverse: ReverseNeighbours | None = None,
 ) -> _native.Engine:
-    """Return the native engine of postings, and of a model."""
     postings = kernel.postings
     return _native.Engine(
         segments=[

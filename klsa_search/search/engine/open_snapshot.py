@@ -115,7 +115,6 @@ def open_snapshot(
 
 
 def _vocabulary(generation: Path, trained: TrainedStatistics | None) -> Vocabulary:
-    """Return the terms of a generation: those of its training, then others."""
     terms = read_vocabulary(generation)
     if trained is None:
         return Vocabulary(terms)

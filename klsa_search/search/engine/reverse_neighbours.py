@@ -99,7 +99,6 @@ class ReverseNeighboursBuilder:
         return ReverseNeighbours(row_of, self._entries.rows, self._steps.rows)
 
     def _pack(self, rows: npt.NDArray[np.int32]) -> None:
-        """Append rows that have changed, encoded."""
         values, neighbours = self._values.rows[rows], self._neighbours.rows[rows]
         steps = np.divide(values[:, 0], np.float32(LEVELS), dtype=np.float32)
         levels = np.rint(values / steps[:, None]).astype(np.uint32)

@@ -225,7 +225,6 @@ class Explainer:
         return tuple(sorted(entries, key=lambda one: (-one.bm25, one.term)))
 
     def _coverage(self, covered: Covered) -> Coverage:
-        """Return the coverage of each term, largest first."""
         terms, neighbours = self._snapshot.vocabulary.terms, covered.neighbours.tolist()
         entries = []
         for at, number in enumerate(covered.terms.tolist()):
@@ -254,7 +253,6 @@ class Explainer:
         return self._record(doc_id).id
 
     def _seed(self, parts: ScoreParts, position: int) -> tuple[str, str, tuple[Numbers, Values]]:
-        """Return ID, title and features of a seed."""
         if self._shared is not None:
             return *self._shared.names[position], DocFeatures(*self._shared.features).at(position)
         doc_id = int(parts.seeds[position])
@@ -312,12 +310,10 @@ class Explainer:
 
 
 def _features_of(snapshot: Snapshot, document: int) -> tuple[Numbers, Values]:
-    """Return numbers and values of the features of a document."""
     return DocFeatures.of(snapshot.sparse_expansion, np.array([document])).at(0)
 
 
 def _feature_name(snapshot: Snapshot, feature: int) -> str:
-    """Return the name of a feature: a term, or the two of a pair."""
     terms, pairs = snapshot.vocabulary.terms, snapshot.pairs
     size = len(pairs.terms)  # of the build, without later terms
     position = int(pairs.by_number[feature])

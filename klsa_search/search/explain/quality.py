@@ -220,7 +220,6 @@ def _terms_of_one(snapshot: Snapshot, rng: np.random.Generator, size: int) -> tu
 
 
 def _terms_of_many(snapshot: Snapshot, rng: np.random.Generator, size: int) -> list[int]:
-    """Return content terms of `size` documents, one of each."""
     return [term for _ in range(size) for term in _terms_of_one(snapshot, rng, 1)[1]]
 
 

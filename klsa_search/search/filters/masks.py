@@ -262,7 +262,6 @@ def _typed(field: Field, value: Value, now: datetime, forms: LocalForms) -> Valu
 
 
 def _number(name: str, text: str, forms: LocalForms) -> float | int:
-    """Return the number of a text as in the column; QueryError."""
     parsed = Amount(text, "") if NUMBER.fullmatch(text) else amount(text)
     unit = forms.unit(name)
     fact = f"{name!r} is a number field: {text!r}"

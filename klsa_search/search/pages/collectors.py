@@ -253,7 +253,6 @@ def count_matches(state: State, plan: QueryPlan) -> int:
 
 
 def _faceted(state: State, plan: QueryPlan) -> dict[str, Field]:
-    """Return the fields whose values are counted, by name; QueryError."""
     names = dict.fromkeys(plan.request.facets, "facets")
     names |= dict.fromkeys(plan.request.disjunctive_facets, "disjunctive_facets")
     return {name: state.fields.filterable(name, option) for name, option in names.items()}
@@ -361,7 +360,6 @@ def _mask_and_pins(
 
 
 def _feedback_scores(state: State, plan: QueryPlan) -> Scores:
-    """Return the scores of all documents with relevance feedback; DocumentNotFound."""
     request, find = plan.request, state.documents.find
     present = [id_ for id_ in (*request.positive, *request.negative) if find(id_) is not None]
     counted = state.searcher.evidence.of(("examples",), lambda: Counter(present))

@@ -123,7 +123,6 @@ def span_of(text: str) -> tuple[int, int]:
 
 
 def _of_passage(documents: DocumentReader, id_: str) -> tuple[str, tuple[int, int]]:
-    """Return document and span of the ID of a passage; DocumentNotFound."""
     try:
         passage = PassageId.of(id_)
     except ValueError:
@@ -143,7 +142,6 @@ def _of_passage(documents: DocumentReader, id_: str) -> tuple[str, tuple[int, in
 
 
 def _span_of_page(document_id: str, text: str, page: int) -> tuple[int, int]:
-    """Return the characters of a page, without the page break; QueryError if there is none."""
     pages = text.removesuffix("\f").split("\f")
     if "\f" not in text:
         raise QueryError(

@@ -89,7 +89,6 @@ def _explanations_of(
     top: TopDocs,
     vector: VectorParts | None,
 ) -> Iterator[Explanation]:
-    """Yield explanations of the scores of documents for a query, without rules."""
     stages = _stages(top)
     passages = next((stage.passages for stage in stages if stage.passages is not None), None)
     explanations = _by_words(state, parsed, parameters, stages[-1])
@@ -128,7 +127,6 @@ def _by_words(
 
 
 def _with_vector_part(explanation: Explanation, parts: VectorParts, doc_id: int) -> Explanation:
-    """Return the explanation of a score by words and vectors."""
     cosine = float(parts.cosines[doc_id])
     part = VectorPart(
         value=float(parts.values[doc_id]),

@@ -214,7 +214,6 @@ def hits_of(
 def _hits_with(
     state: State, doc_ids: Sequence[int], scores: Scores, snippets: Sequence[str], offset: int
 ) -> tuple[Hit, ...]:
-    """Return hits of ranked documents with these snippets, in order."""
     hits, rank = [], offset
     heads = state.documents.heads(doc_ids)
     for (id_, title, metadata), snippet_, score in zip(

@@ -105,7 +105,6 @@ def _only_document(
 
 
 def _is_contained(state: State, code: str, runs: Sequence[str], evidence: Evidence) -> bool:
-    """Return whether a document contains a number, or a code with any signs."""
     parser = state.query_parser
     if len(runs) > 1:
         return parser.codes.code(code, evidence) is not None

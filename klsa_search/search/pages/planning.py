@@ -222,7 +222,6 @@ def _rules(
     interpretation: QueryInterpretation,
     id_match: int | None,
 ) -> AppliedRules:
-    """Return what the rules of the index change in a search."""
     query, filter_ = request.query, request.filter
     if not (query.strip() or filter_ is not None or request.sort or request.positive):
         return NO_RULES
@@ -237,7 +236,6 @@ def _rules(
 
 
 def _has_operators(interpretation: QueryInterpretation) -> bool:
-    """Return whether operators of the query restrict the documents."""
     restricting = (
         interpretation.phrases
         or interpretation.required

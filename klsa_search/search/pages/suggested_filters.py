@@ -142,7 +142,6 @@ def _compared(query: Query) -> Iterator[tuple[Condition, str]]:
 
 
 def _filtered(query: Query) -> set[str]:
-    """Return the fields that the filter of a query names."""
     nodes = [] if query.filter is None else in_postorder(filter_of(query.filter))
     return {node.field for node in nodes if isinstance(node, Condition)}
 
@@ -170,7 +169,6 @@ def _like(field: Field, value: str, live: DocumentMask) -> Counter[str]:
 
 
 def _ids_like(state: State, id_: str) -> Counter[str]:
-    """Return the ID, or else the IDs in upper or lower case that documents have."""
     find = state.documents.find
     if find(id_) is not None:
         return Counter({id_: 1})
@@ -189,7 +187,6 @@ def _phrases(state: State, texts: Sequence[str]) -> Iterator[tuple[str, int]]:
 
 
 def _phrases_of(state: State, words: Sequence[str]) -> Iterator[tuple[str, int]]:
-    """Yield the phrases of a few words."""
     pieces, frequencies = state.query_parser.pieces, state.snapshot.query_kernel.counts.frequencies
     documents = list[int | None]()
     for word in words:

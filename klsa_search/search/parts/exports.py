@@ -149,7 +149,6 @@ def _pieces(
 
 
 def _checked_columns(columns: Iterable[str], fields: Fields) -> list[str]:
-    """Return the names of columns; QueryError for one that neither hits nor documents have."""
     names = checked_items("columns", columns, str) or [
         *BEFORE_FIELDS,
         *(name for name in fields if name not in HIT_COLUMNS),
@@ -173,7 +172,6 @@ def refuse_unknown(
 
 
 def _value(reader: Reader, hit: Hit, name: str) -> Any:
-    """Return what a column has for a hit."""
     if name == "text":
         return reader.document(hit.id).text if hit.text is None else hit.text
     value = getattr(hit, name) if name in HIT_COLUMNS else None

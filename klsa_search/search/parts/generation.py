@@ -212,7 +212,6 @@ class OpenGeneration:
         return prepared
 
     def _configured(self, state: State) -> State:
-        """Return a state with the present synonyms, rules and query settings."""
         if (
             state.synonyms is self._synonyms
             and state.rules is self._rules

@@ -146,7 +146,6 @@ def joined(
 
 
 def _vocabulary_of(partitions: Sequence[Snapshot]) -> tuple[Vocabulary, list[_Numbers]]:
-    """Return the terms of all partitions, and the numbers of those of each."""
     collection = partitions[0].collection
     assert collection is not None
     new: dict[str, int] = {}
@@ -161,7 +160,6 @@ def _vocabulary_of(partitions: Sequence[Snapshot]) -> tuple[Vocabulary, list[_Nu
 
 
 def _spaces_of(partitions: Sequence[Snapshot], starts: _Numbers) -> VectorSpaces:
-    """Return the spaces of vectors of partitions, with rows as doc ids."""
     return {
         name: replace(
             space,

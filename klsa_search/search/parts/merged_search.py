@@ -185,7 +185,6 @@ def score_parts(reader: Reader, query: str, parameters: SearchParameters) -> Sco
 
 
 def _embedded(reader: Reader, query: Query) -> EmbeddedQuery:
-    """Return the vector of a query to several parts, if it has none and an embedder makes it."""
     embedders = reader.models.embedders
     if query.vector is not None or not embedders:
         return NOT_EMBEDDED
@@ -196,7 +195,6 @@ def _embedded(reader: Reader, query: Query) -> EmbeddedQuery:
 async def _merged_ranking(
     searches: PartSearches, request: PartRequest, index: str
 ) -> tuple[DocIds, Scores]:
-    """Return doc ids and scores of the best documents of several partitions."""
     _, pages = await _collected(searches, request, index)
     answered = [page for page in pages if page is not None]
     numbers = [number for number, page in enumerate(pages) if page is not None]
@@ -222,7 +220,6 @@ def explain_part(reader: Reader, query: Query, id_: str) -> Explanation:
 async def _explained(
     searches: PartSearches, request: PartRequest, id_: str, index: str
 ) -> Explanation:
-    """Return the explanation of the score of a document of one of several partitions."""
     plan, shared = await plan_and_seeds(searches, request, index)
     answers: Answers = {}
     has_vector = request.query.vector or request.embedded.vector
@@ -241,7 +238,6 @@ async def _explained(
 async def _collected(
     searches: PartSearches, request: PartRequest, index: str
 ) -> tuple[QueryPlan, Sequence[PartPage | None]]:
-    """Return the plan of a search, and its first documents in each partition."""
     _refuse_ranker(request.query.ranker, index)  # planning may need arrays that no partition has
     if (collected := searches.at_once(request)) is not None:
         return collected
@@ -335,7 +331,6 @@ async def _fetched(
     order: Sequence[PageEntry],
     offset: int,
 ) -> tuple[Hit, ...]:
-    """Return hits in order, from the partitions that have them."""
     positions: list[list[int]] = [[] for _ in range(searches.count)]
     for partition, position in order:
         positions[partition].append(position)

@@ -121,7 +121,6 @@ def _comparable(
 
 @cmp_to_key
 def _Descending(one: Any, other: Any) -> int:  # noqa: N802 - a class of values
-    """Order values from the largest."""
     return 0 if one == other else -1 if one > other else 1
 
 

@@ -141,7 +141,6 @@ class OpenParts:
         return group
 
     def _open(self, facts: IndexFacts) -> tuple[PartSet, PartGroup]:
-        """Open the parts of a build."""
         group = self._open_group(facts)
         return group.state(facts), group
 
@@ -168,7 +167,6 @@ class OpenParts:
         return stamp_of(self._path), entry_stamp(self._path)
 
     def _read(self) -> IndexFacts:
-        """Read the files of the index that all parts have in common."""
         build = current_build(self._path)
         manifest = read_manifest(build)
         with read_entry(self._path) as entry:
@@ -201,7 +199,6 @@ class OpenParts:
             return self._of_current(self._refreshed)
 
     def _refreshed(self) -> bool:
-        """Read all writes and builds; return if there were any."""
         parts, group = self.parts, self.group
         stamps = self._stamps_now()
         facts = parts.facts if stamps == self._stamps else self._read()
@@ -320,5 +317,4 @@ class OpenParts:
 
 
 def _models(spaces: Iterable[SpaceEntry]) -> dict[str, tuple[str | None, int]]:
-    """Return the model and the dimension of spaces of vectors, by name."""
     return {space.name: (space.fingerprint, space.dimension) for space in spaces}

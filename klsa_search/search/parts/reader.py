@@ -78,11 +78,9 @@ class Reader:
     def _read_all(
         self, function: Callable[Concatenate[State, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> list[T]:
-        """Return the results of a function for the state of each part."""
         return [part.read(function, *args, **kwargs) for part in self.parts.parts]
 
     def _part_of(self, id_: str) -> Part:
-        """Return the part of the document with an ID."""
         parts = self.parts.parts
         return parts[partition_of(id_, len(parts))]
 

@@ -75,7 +75,6 @@ def suggest(
 def _candidates(
     reader: Reader, typed: str, k: int, filter_: FilterLike | None
 ) -> Sequence[Iterator[Candidate]]:
-    """Return completions of the typed text by kind: see `Suggester.candidates`."""
     parts, answers = reader.parts.parts, dict[Question, object]()
     if len(parts) == 1:  # found when they are read
         return parts[0].state.suggester_within(filter_).candidates(typed, k, Evidence())

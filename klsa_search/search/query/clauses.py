@@ -236,6 +236,5 @@ class ClauseReader:
 
 
 def _trim(numbers: list[int]) -> list[int]:
-    """Return the words of a phrase from its first term to its last."""
     terms = [position for position, number in enumerate(numbers) if number != NO_TERM]
     return numbers[terms[0] : terms[-1] + 1] if terms else []

@@ -376,5 +376,4 @@ class Corrector:
 
     @lazy_property
     def _common(self) -> frozenset[str]:
-        """Terms of the language's function words, which are never corrected."""
         return self._analyzer.common()

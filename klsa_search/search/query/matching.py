@@ -102,7 +102,6 @@ def containing_words(
 
 
 def _containing_every(snapshot: Snapshot, words: Sequence[Alternatives]) -> DocumentMask:
-    """Return which documents contain all words: (N,)."""
     alone = [term for word in words if len(word) == 1 for terms in word for term in terms]
     result = np.full(len(snapshot), not alone)
     if alone:
@@ -114,7 +113,6 @@ def _containing_every(snapshot: Snapshot, words: Sequence[Alternatives]) -> Docu
 
 
 def _containing_one(snapshot: Snapshot, alternatives: Alternatives) -> DocumentMask:
-    """Return which documents contain a word or an alternative: (N,)."""
     engine = snapshot.bm25_engine
     result = engine.containing_any(terms[0] for terms in alternatives if len(terms) == 1)
     for terms in alternatives:

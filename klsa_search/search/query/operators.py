@@ -270,7 +270,6 @@ def as_words(text: str) -> Clause:
 
 
 def _joined(clauses: Iterable[Clause]) -> list[Clause]:
-    """Return clauses with words side by side as one, so that they are read together."""
     joined = list[Clause]()
     for is_signed, group in groupby(clauses, lambda clause: clause.has_sign):
         side_by_side = list(group)

@@ -334,7 +334,6 @@ class QueryParser:
     def _read_clauses(
         self, clauses: Sequence[Clause], rules: ParsingRules, boolean: BooleanQuery | None = None
     ) -> QueryBuilder:
-        """Read all clauses of a query, or a Boolean query."""
         builder = QueryBuilder(rules, rules.last)
         for clause in clauses:
             self._clauses.read(clause, builder)

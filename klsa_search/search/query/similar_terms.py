@@ -92,7 +92,6 @@ class SimilarTerms:
     def _near_in(
         self, order: TermOrder, word: str, stem: str, edits: int
     ) -> tuple[Terms, Distances]:
-        """Return where terms near a word are in an order; cached."""
         near, key = _NEAR.setdefault(order, {}), (word, stem, edits)
         if (cached := near.get(key)) is None:
             if len(near) >= _CACHED:

@@ -170,7 +170,6 @@ class TermDictionary:
         return self._most_frequent({numbers[name] for name in longer if name in numbers})
 
     def _most_frequent(self, terms: Iterable[int]) -> list[int]:
-        """Return the terms that live documents contain, most frequent first, then by name."""
         names = self._snapshot.vocabulary.terms
         return sorted(
             (term for term in terms if self.frequencies[term]),
@@ -193,7 +192,6 @@ class TermDictionary:
         ]
 
     def _usages_of(self, terms: Sequence[int]) -> list[tuple[TermUsage, ...]]:
-        """Return how the documents of the snapshot write terms."""
         answers = self._snapshot.answers
         cached = {term: answers.get(("forms", term), [term]) for term in terms}
         usages_by_term = cast(dict[int, tuple[TermUsage, ...]], cached)

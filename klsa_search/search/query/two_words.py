@@ -52,7 +52,6 @@ class TwoWords:
         return best if best and counts[best] else ()
 
     def _misspelt_apart(self, word: str, evidence: Evidence) -> Words:
-        """Return the two words, one of them misspelt, that are likeliest written as this one."""
         costs = dict(self._misspelt_halves(word, evidence))
         for count in (self._side_by_side, self._together):
             scores = {

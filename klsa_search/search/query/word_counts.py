@@ -49,5 +49,4 @@ class WordCounts:
 
     @lazy_property
     def _frequencies(self) -> memoryview:
-        """Number of live documents that contain each term: (V,)."""
         return self.snapshot.query_kernel.frequencies.data

@@ -243,7 +243,6 @@ class WordReader:
         *,
         excludes: bool,
     ) -> list[Word]:
-        """Correct words from first to last: see `_correct`."""
         rules, corrected = builder.rules, list[Word]()
         for word in words:
             is_meant = rules.synonyms is not None and self.term(word) in rules.synonyms

@@ -283,7 +283,6 @@ def add_feedback(
 
 
 def _first_of(snapshot: Snapshot, parts: Sequence[Scores], positive: DocIds, count: int) -> _First:
-    """Return the first documents of a snapshot."""
     doc_ids, scores = largest_entries(parts[0], count)
     return _First(
         count,

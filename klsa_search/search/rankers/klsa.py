@@ -211,7 +211,6 @@ def _best_of(snapshot: Snapshot, query: QueryTerms, row: Scores, count: int) -> 
 def _counted(
     snapshot: Snapshot, query: QueryTerms, best: BestDocuments
 ) -> tuple[DocIds, npt.NDArray[np.float32]]:
-    """Return columns and impacts of the best documents: see `Parts`."""
     is_here = best.partitions == snapshot.partition
     columns = np.where(is_here, best.values["doc_ids"], -1)
     if not is_here.all():

@@ -80,7 +80,6 @@ class Parameters:
         return used
 
     def _read(self, parameters: dict[str, Any]) -> ParsingSettings:
-        """Remove the parameters for parsing from those of a search, and validate them."""
         names = ParsingSettings.model_fields.keys() & parameters.keys()
         changes = {name: value for name in names if (value := parameters.pop(name)) is not None}
         if not changes:

@@ -218,7 +218,6 @@ class Searcher:
     def _top(
         self, queries: list[Sequence[int]], parameters: RankingSettings, request: TopRequest
     ) -> list[TopDocs]:
-        """Return the best documents of each query by its terms."""
         request = request._replace(mask=self.snapshot.allowed(request.mask))
         if parameters.ranker == "bm25" and not parameters.boost_factors:
             k, mask, totals, matches = request
@@ -295,7 +294,6 @@ class Searcher:
         return scores if snapshot.live is None else scores * snapshot.live.allowed
 
     def _allows_klsa_engine(self, parameters: RankingSettings) -> bool:
-        """Return whether the engine computes this ranking."""
         few = self.snapshot.query_kernel.documents <= EXHAUSTIVE_LIMIT
         if few and self._partitions is None:
             return False

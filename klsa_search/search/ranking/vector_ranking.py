@@ -177,7 +177,6 @@ def vector_parts(
 
 
 def _totals(snapshot: Snapshot, cosines: Scores, rank: Rank, mask: Mask | None) -> VectorTotals:
-    """Return the totals of the documents of a snapshot."""
     present = cosines != ABSENT
     best = rank(1, None).scores
     documents = np.flatnonzero(present if mask is None else present & mask.allowed)

@@ -208,7 +208,6 @@ class DeltaIndex:
             self._answers.forget()
 
     def _fold(self, documents: Sequence[Document]) -> DeltaSegment:
-        """Return the segment of the next documents, stored or new."""
         segment = self._segments.get(documents)
         if segment is None:
             segment = self._folded.fold(documents)
@@ -271,7 +270,6 @@ class DeltaIndex:
         return snapshot, self._records.reader(live), fields
 
     def _collection(self, statistics: CollectionStatistics | None) -> _Collection:
-        """Return what depends on all partitions, or on the only part."""
         spaces = self._vectors.spaces()
         if statistics is None:
             return _Collection(self._vocabulary, None, self._length, self._answers, spaces)
@@ -288,5 +286,4 @@ class DeltaIndex:
         )
 
     def _outdate_answers(self, rows: SparseRows) -> None:
-        """Note that documents with these counts were written or deleted."""
         self._answers.write(distinct_terms(rows.indices)[0].tolist(), len(self._vocabulary))

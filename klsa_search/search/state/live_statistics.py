@@ -166,7 +166,6 @@ class LiveStatistics:
         ]
 
     def _count(self, doc_ids: DocIds, rows: SparseRows, sign: int) -> None:
-        """Add documents to the statistics, or subtract them."""
         numbers, counts = rows.indices, rows.data.astype(np.int64)
         np.add.at(self._frequencies.rows, numbers, sign)
         np.add.at(self._occurrences.rows, numbers, sign * counts)

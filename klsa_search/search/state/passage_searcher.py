@@ -116,7 +116,6 @@ class PassageSearcher(Searcher):
         return ParsedQuery(self.passages.terms_of(query.terms, terms))
 
     def _ranking(self, query: ParsedQuery, parameters: RankingSettings) -> _PassageRanking:
-        """Return the ranking of passages by a query to documents."""
         if parameters is self._defaults:  # the same object saves the engine work
             parameters = self.passages.state.info.defaults
         return _PassageRanking(self.passages, self.of_passages(query), parameters)

@@ -352,7 +352,6 @@ def _weighed(
 
 
 def _live_counts(snapshot: Snapshot, live: DocumentMask) -> DocumentCounts:
-    """Return the statistics of these documents, all of which are live in the snapshot."""
     terms = len(snapshot.vocabulary)
     visible, hidden = np.flatnonzero(live), np.flatnonzero(snapshot.live_docs() & ~live)
     fewer = hidden if len(hidden) < len(visible) else visible

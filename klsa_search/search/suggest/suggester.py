@@ -234,7 +234,6 @@ class Suggester:
         return beginning if self._numbers(beginning) == [term] else ""
 
     def _corrections(self, before: str, last: str, evidence: Evidence) -> Iterator[Candidate]:
-        """Yield corrections of a word that no term begins with."""
         folded = self._analyzer.folded(last)
         if not MIN_WORD_LETTERS <= len(folded) <= MAX_WORD_LETTERS or not folded.isalpha():
             return
@@ -328,7 +327,6 @@ class Suggester:
 
 
 def _text_from(text: str, words: Sequence[str]) -> str:
-    """Return the end of a text, from the first of its last words."""
     at = len(text)
     for word in reversed(words):
         at = text.rfind(word, 0, at + len(word) - 1)  # pairs of characters overlap

@@ -102,7 +102,6 @@ class TextsAlike:
             return [(key, text) for key, texts in self._by_key.items() for text in texts]
 
     def _read(self) -> None:
-        """Add the texts that were appended."""
         if self._count < len(self._texts):
             for later in self._texts[self._count :]:
                 self._by_key.setdefault(key_of(later), []).append(later)
@@ -256,7 +255,6 @@ class Column:
         return self.present()
 
     def _mask(self, match: Callable[[npt.NDArray[Any]], DocumentMask]) -> ColumnPredicate:
-        """Return the mask of documents with a matching value."""
         values, starts, _ = self.arrays
         if starts is None:
             return lambda first, after: match(values[first:after])
@@ -414,7 +412,6 @@ def moments_of(name: str, value: object) -> tuple[int, int]:
 
 
 def _integer(value: object) -> int | None:
-    """Return an integer of any type as an int; None for anything else."""
     return int(value) if isinstance(value, Integral) and not isinstance(value, bool) else None
 
 

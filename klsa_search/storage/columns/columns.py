@@ -298,7 +298,6 @@ class Fields(Mapping[str, Field]):
 
     @lazy_property
     def _number_coercions(self) -> dict[str, Callable[[object], object]]:
-        """What reads the texts of each number field."""
         return {
             name: coercion("number", declared=True, forms=self.forms, unit=self.forms.unit(name))
             for name, column in self._columns.items()
@@ -324,7 +323,6 @@ class Fields(Mapping[str, Field]):
 
     @lazy_property
     def _keywords_by_name(self) -> dict[str, list[str]]:
-        """Keyword fields by their names without differences of case."""
         names: dict[str, list[str]] = {}
         for name, field in self._columns.items():
             if field.type == "keyword":
@@ -333,13 +331,11 @@ class Fields(Mapping[str, Field]):
 
     @lazy_property
     def _few_texts(self) -> list[Field]:
-        """Keyword fields with few distinct texts."""
         keywords = (field for field in self._columns.values() if field.type == "keyword")
         return [field for field in keywords if field.content <= MAX_BYTES]
 
     @lazy_property
     def _few_bytes(self) -> int:
-        """About how many bytes their texts have."""
         return sum(field.content for field in self._few_texts)
 
     @lazy_property

@@ -123,7 +123,6 @@ class DeclaredFields:
 
 
 def _equal(document: Document, before: Document | None) -> list[str]:
-    """Return the names of the fields that two documents have alike."""
     if before is None:
         return []
     names = [name for name in ("title", "text") if getattr(document, name) == getattr(before, name)]

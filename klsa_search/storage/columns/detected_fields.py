@@ -205,7 +205,6 @@ class DetectedField:
 
     @property
     def _open_candidates(self) -> list[FieldCandidate]:
-        """Return the candidates that are not rejected, in order of preference."""
         return [candidate for candidate in self._candidates.values() if not candidate.is_rejected]
 
     def _extend_local(

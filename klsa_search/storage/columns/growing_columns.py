@@ -107,7 +107,6 @@ class GrowingColumn:
         return Column(name, self.kind, len(self), make, values, self.content, self._alike)
 
     def _number_of(self, value: object) -> int | None:
-        """Return the number of a text; TypeMismatch if there are too many."""
         text = self._coerce(value)
         if text is None:
             return None
@@ -124,7 +123,6 @@ class GrowingColumn:
     def _arrays(
         self, values: npt.NDArray[Any], starts: npt.NDArray[np.int64], size: int
     ) -> ColumnArrays:
-        """Return values with the first texts in order."""
         counts, texts = np.diff(starts), self._texts[:size]
         if self.kind == "keyword":
             order = sorted(range(size), key=texts.__getitem__)

@@ -297,7 +297,6 @@ def _in_unit(unit: str, coerce: Callable[[object], Any], value: object) -> Any:
 def _local(
     kind: FieldType, forms: LocalForms, coerce: Callable[[object], Any], value: object
 ) -> Any:
-    """Coerce a value in a local form, or in the general one."""
     if isinstance(value, str):
         text = value.strip()
         if kind == "date" and (moment := local_date(text, forms.dates)) is not None:

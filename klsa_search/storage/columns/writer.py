@@ -101,7 +101,6 @@ class FieldsWriter:
         return FieldsEntry(columns=columns, others=others, more=self._more)
 
     def _decide_forms(self) -> None:
-        """Read dates and numbers as the fields show, unless these disagree."""
         before = self.forms
         votes = [field.local_forms() for field in self._fields.values()]
         dates = {vote.dates for vote in votes} - {None}
@@ -117,7 +116,6 @@ class FieldsWriter:
             _log.warning("numbers such as 1.250 are read as thousands; --decimal decides")
 
     def _decide_types(self) -> dict[str, FieldCandidate]:
-        """Return the types of the fields that are columns; note the units of numbers."""
         units = set(self.forms.units)
         types: dict[str, FieldCandidate] = {}
         for name, field in sorted(self._fields.items()):
