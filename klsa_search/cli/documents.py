@@ -166,9 +166,13 @@ def dump(path: Path, file: Path | None) -> None:
     klsa-index build reads them as the same documents. For a damaged index, all readable documents
     are written, the damage is named, and the command fails.
     """
-    from klsa_search.storage.export import as_line, readable_documents, refuse_faults
-    from klsa_search.storage.export import export as export_to
-    from klsa_search.storage.repair import readable_generations
+    from klsa_search.storage.repair import (
+        as_line,
+        readable_documents,
+        readable_generations,
+        refuse_faults,
+    )
+    from klsa_search.storage.repair import export as export_to
 
     faults: list[str] = []
     generations = readable_generations(path, faults)

@@ -25,8 +25,13 @@ from klsa_search.search.pages.results import Hit
 from klsa_search.search.parts.generation import OpenGeneration
 from klsa_search.search.parts.part_search import PartPage, PartPlan, PartRequest, PartSearch, Seeds
 from klsa_search.search.parts.reading import warm_up
-from klsa_search.search.state.delta import QueryConfiguration
-from klsa_search.search.state.state import State, restricted_to, statistics_of, with_statistics
+from klsa_search.search.state.state import (
+    QueryConfiguration,
+    State,
+    restricted_to,
+    statistics_of,
+    with_statistics,
+)
 from klsa_search.storage.manifest import read_manifest
 from klsa_search.storage.objects import absolute
 from klsa_search.storage.partitions import open_collection_terms, terms_folder, terms_generation

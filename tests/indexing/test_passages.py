@@ -13,8 +13,7 @@ from klsa_search.errors import IndexDamaged, QueryError, SettingsError
 from klsa_search.indexing import plan, verify_deep
 from klsa_search.indexing.build import plan_of_size
 from klsa_search.indexing.rewrite import repair
-from klsa_search.search.state.passage_searcher import PassageSearcher
-from klsa_search.search.state.passages import PassageWrites
+from klsa_search.search.state.passages import PassageSearcher, PassageWrites
 from klsa_search.search.state.state import open_state
 from klsa_search.storage.backup import back_up
 from klsa_search.storage.current import current_build

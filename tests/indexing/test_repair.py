@@ -14,11 +14,10 @@ from klsa_search.indexing import verify_deep
 from klsa_search.indexing.rewrite import repair
 from klsa_search.storage.checksums import note_checked
 from klsa_search.storage.directories import generations
-from klsa_search.storage.export import export
 from klsa_search.storage.generations import describe_files
 from klsa_search.storage.maintenance import rollback, verify
 from klsa_search.storage.manifest import read_manifest
-from klsa_search.storage.repair import readable_generations
+from klsa_search.storage.repair import export, readable_generations
 from tests.storage.worlds import replace_manifest
 from tests.support.worlds import random_documents
 

@@ -12,8 +12,7 @@ from klsa_search.collection import open_collection
 from klsa_search.core.config import Settings
 from klsa_search.errors import BadDocument, CollectionError, SettingsError
 from klsa_search.indexing.rewrite import refit
-from klsa_search.storage.export import export
-from klsa_search.storage.repair import readable_generations
+from klsa_search.storage.repair import export, readable_generations
 from tests.support.worlds import random_documents
 
 TAGS = ["blue", "red", "red wine", "Ärger"]

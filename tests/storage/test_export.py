@@ -9,7 +9,6 @@ from klsa_search.collection import Document, open_collection
 from klsa_search.errors import IndexDamaged, IndexNotFound, StoreError
 from klsa_search.storage.current import current_generation
 from klsa_search.storage.documents import DocumentWriter
-from klsa_search.storage.export import export, readable_documents
 from klsa_search.storage.generations import commit, describe_files, new_generation, sync_files
 from klsa_search.storage.maintenance import (
     copy_index,
@@ -19,6 +18,7 @@ from klsa_search.storage.maintenance import (
     unfinished_in,
     verify,
 )
+from klsa_search.storage.repair import export, readable_documents
 from klsa_search.storage.write_log import WriteLog
 from klsa_search.storage.write_log_writer import LogWriter
 
@@ -155,11 +155,11 @@ def test_two_that_export_to_one_file_do_not_meet(index, tmp_path, monkeypatch):
     generation, file = current_generation(index), tmp_path / "out.jsonl"
 
     def within(path, faults, former=readable_documents):
-        monkeypatch.setattr("klsa_search.storage.export.readable_documents", former)
+        monkeypatch.setattr("klsa_search.storage.repair.readable_documents", former)
         assert export([path], file) == len(WANTED)
         yield from former(path, faults)
 
-    monkeypatch.setattr("klsa_search.storage.export.readable_documents", within)
+    monkeypatch.setattr("klsa_search.storage.repair.readable_documents", within)
     assert export([generation], file) == len(WANTED)
     assert file.read_text().count("\n") == len(WANTED)
     assert [each.name for each in tmp_path.iterdir() if "out" in each.name] == ["out.jsonl"]
@@ -167,6 +167,6 @@ def test_two_that_export_to_one_file_do_not_meet(index, tmp_path, monkeypatch):
 
 def test_an_export_is_durable_with_its_name(index, tmp_path, monkeypatch):
     synced = []
-    monkeypatch.setattr("klsa_search.storage.export.sync", synced.append)
+    monkeypatch.setattr("klsa_search.storage.repair.sync", synced.append)
     export([current_generation(index)], tmp_path / "out.jsonl")
     assert synced == [tmp_path]

@@ -10,7 +10,6 @@ from klsa_search.collection import Document
 from klsa_search.errors import IndexDamaged, IndexNotFound, StoreError
 from klsa_search.storage.current import current_generation, read_current
 from klsa_search.storage.documents import DocumentWriter
-from klsa_search.storage.export import export, readable_documents, refuse_faults
 from klsa_search.storage.generations import commit, new_generation
 from klsa_search.storage.judgements import Judgements
 from klsa_search.storage.maintenance import rollback, verify
@@ -18,8 +17,11 @@ from klsa_search.storage.manifest import read_manifest
 from klsa_search.storage.names import LOCKS
 from klsa_search.storage.repair import (
     RecoveredRecords,
+    export,
+    readable_documents,
     readable_generations,
     recovered_current,
+    refuse_faults,
     repair_current,
 )
 from klsa_search.storage.rules import Rule, write_rules

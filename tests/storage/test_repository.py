@@ -21,12 +21,12 @@ from klsa_search.storage.backup import back_up
 from klsa_search.storage.catalog import aliases_in, delete_alias, set_alias
 from klsa_search.storage.current import current_generation
 from klsa_search.storage.documents import DocumentWriter
-from klsa_search.storage.export import readable_documents
 from klsa_search.storage.files import exclusive_lock
 from klsa_search.storage.generations import commit, new_generation, sync_files
 from klsa_search.storage.judgements import Judgements
 from klsa_search.storage.maintenance import delete_index, indexes_in, undo_writes, verify
 from klsa_search.storage.objects import open_store, refuse_password
+from klsa_search.storage.repair import readable_documents
 from klsa_search.storage.replication import follow
 from klsa_search.storage.repository import Repository, read_state
 from klsa_search.storage.restore import restore_all, restore_index

@@ -10,9 +10,9 @@ import pytest
 from klsa_search import build, open_index
 from klsa_search.errors import StoreError
 from klsa_search.storage.catalog import set_alias
-from klsa_search.storage.export import export
 from klsa_search.storage.files import writable
 from klsa_search.storage.maintenance import copy_index, delete_index, rollback
+from klsa_search.storage.repair import export
 
 RECORDS = [{"id": "a", "text": "wing"}, {"id": "b", "text": "tail"}]
 

@@ -28,9 +28,9 @@ from klsa_search.lowrank.sparse_expansion import (
     SegmentedExpansion,
     rows_of_shares,
 )
-from klsa_search.search.engine.answer_cache import AnswerCache, AnswerView
 from klsa_search.search.engine.collection_statistics import CountChanges, PartitionStatistics
 from klsa_search.search.engine.engine import Bm25Engine, KlsaEngine
+from klsa_search.search.engine.evidence import AnswerCache, AnswerView
 from klsa_search.search.engine.lsi import LsiSpace
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.query_terms import QueryTerms

@@ -28,7 +28,7 @@ from klsa_search.search.ranking.vector_ranking import (
     vector_parts,
     with_vectors,
 )
-from klsa_search.search.state.passage_searcher import PassageSearcher
+from klsa_search.search.state.passages import PassageSearcher
 from klsa_search.search.state.state import State
 
 

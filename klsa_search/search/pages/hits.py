@@ -18,8 +18,7 @@ from klsa_search.search.pages.hit_explanations import set_explanations
 from klsa_search.search.pages.planning import QueryPlan
 from klsa_search.search.pages.results import Highlight, Hit, highlighted
 from klsa_search.search.snippets import snippet
-from klsa_search.search.state.passage_searcher import PassageSearcher
-from klsa_search.search.state.passages import PassageIndex
+from klsa_search.search.state.passages import PassageIndex, PassageSearcher
 from klsa_search.search.state.state import State
 from klsa_search.storage.documents import PassageId
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from klsa_search.analysis.searched_text import searched_texts
 from klsa_search.collection.model import Document, document_as_json
@@ -27,8 +27,7 @@ from klsa_search.search.models import has_same_text
 from klsa_search.search.parts.reading import dimensions
 from klsa_search.search.query.rules import RuleSet
 from klsa_search.search.query.synonyms import Synonyms
-from klsa_search.search.state.delta import Delta, QueryConfiguration
-from klsa_search.search.state.state import State, configured, open_state
+from klsa_search.search.state.state import QueryConfiguration, State, configured, open_state
 from klsa_search.storage.columns.declared import field_warnings
 from klsa_search.storage.generations import writing
 from klsa_search.storage.manifest import SpaceEntry
@@ -36,6 +35,9 @@ from klsa_search.storage.names import index_of
 from klsa_search.storage.partitions import CollectionTerms, partition_of
 from klsa_search.storage.write_log import LogPosition, WriteLog
 from klsa_search.storage.write_log_writer import LogWriter
+
+if TYPE_CHECKING:
+    from klsa_search.search.state.delta import Delta
 
 
 class OpenGeneration:
@@ -231,6 +233,8 @@ class OpenGeneration:
         if last.undos != applied.undos and log.valid_until(applied) < applied.seq:
             self._delta = None
         if self._delta is None:
+            from klsa_search.search.state.delta import Delta  # not needed without writes
+
             self._delta = Delta(self.built)
             self._applied = LogPosition()
         try:

@@ -22,7 +22,7 @@ from klsa_search.kernels.query_kernel import DocumentCounts, QueryKernel
 from klsa_search.kernels.vector_space import VectorRows, VectorSpaces
 from klsa_search.kernels.vocabulary import Vocabulary
 from klsa_search.lowrank.sparse_expansion import NO_REMOTE_ROWS, SegmentedExpansion
-from klsa_search.search.engine.answer_cache import AnswerCache
+from klsa_search.search.engine.evidence import AnswerCache
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.snapshot import FIRST_LATER, IndexArrays, Snapshot
 from klsa_search.search.parts.reading import global_doc_ids, local_doc_ids, positions_of

@@ -19,8 +19,7 @@ from klsa_search.search.engine.collection_statistics import CollectionStatistics
 from klsa_search.search.parts.generation import Batch, OpenGeneration
 from klsa_search.search.parts.part_set import IndexFacts, LocalParts, PartSet
 from klsa_search.search.parts.reading import dimensions
-from klsa_search.search.state.delta import QueryConfiguration
-from klsa_search.search.state.state import statistics_of
+from klsa_search.search.state.state import QueryConfiguration, statistics_of
 from klsa_search.storage.catalog_entry import Stamp, entry_stamp, read_entry
 from klsa_search.storage.current import current_build, has_partitions
 from klsa_search.storage.documents import not_found

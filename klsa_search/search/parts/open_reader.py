@@ -11,7 +11,7 @@ from klsa_search.search.models import NO_MODELS, Models
 from klsa_search.search.parts.open_parts import LocalGroup, OpenParts
 from klsa_search.search.parts.part_set import IndexFacts
 from klsa_search.search.parts.reader import Reader
-from klsa_search.search.state.delta import QueryConfiguration
+from klsa_search.search.state.state import QueryConfiguration
 from klsa_search.storage.directories import is_index
 from klsa_search.storage.manifest import Manifest, read_manifest
 from klsa_search.storage.write_log import LogPosition

@@ -26,9 +26,9 @@ from klsa_search.search.engine.snapshot import IndexArrays
 from klsa_search.search.filters.masks import FilterLike, key_of
 from klsa_search.search.parts.joined import joined
 from klsa_search.search.parts.rounds import LocalSearches, PartSearches, run_rounds
-from klsa_search.search.state.delta import QueryConfiguration
 from klsa_search.search.state.state import (
     GenerationInfo,
+    QueryConfiguration,
     State,
     bytes_of,
     restricted_to,

@@ -17,7 +17,6 @@ from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.query.clauses import MAX_VARIANTS, ClauseReader
 from klsa_search.search.query.codes import CodeReader, new_terms
-from klsa_search.search.query.configured_words import ConfiguredWords
 from klsa_search.search.query.interpretation import (
     ParsingRules,
     QueryBuilder,
@@ -41,7 +40,7 @@ from klsa_search.search.query.pieces import (
     flags_of,
     numbers_of,
 )
-from klsa_search.search.query.similar_terms import MIN_FITTING_LETTERS
+from klsa_search.search.query.similar_terms import MIN_FITTING_LETTERS, ConfiguredWords
 from klsa_search.search.query.synonyms import NONE, SynonymExpansion, Synonyms, add_synonyms
 from klsa_search.search.query.syntax import BooleanQuery, Clause, in_capitals, last_word
 from klsa_search.search.query.term_dictionary import DocumentsAt

@@ -19,11 +19,11 @@ from klsa_search.analysis.terms import LONGEST_WORD
 from klsa_search.analysis.unicode import nfkc
 from klsa_search.search.engine.query_terms import UNKNOWN, TermNumbers
 from klsa_search.search.engine.snapshot import Snapshot
-from klsa_search.search.query.configured_words import ConfiguredWords
 from klsa_search.search.query.division import Divider
 from klsa_search.search.query.interpretation import Word
 from klsa_search.search.query.joining import Joiner
 from klsa_search.search.query.runs import NO_RUN, Run, runs_of
+from klsa_search.search.query.similar_terms import ConfiguredWords
 from klsa_search.search.query.stop_words import StopWords
 from klsa_search.search.query.syntax import is_plain, may_be_boolean
 from klsa_search.search.query.term_dictionary import DocumentsAt, TermDictionary

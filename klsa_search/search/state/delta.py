@@ -1,38 +1,263 @@
-"""The later writes of a generation and of its passages, batch by batch."""
+"""Documents written after the build of a generation, and of its passages: the state with them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from itertools import accumulate
 
+import numpy as np
+import numpy.typing as npt
+
+from klsa_search.collection.model import Document
+from klsa_search.collection.vectors import vectors_of
+from klsa_search.core.array_types import DocumentMask, GrowableArray, GrowableLists, SparseRows
 from klsa_search.core.build_settings import PASSAGE_WORDS
-from klsa_search.core.config import Settings
+from klsa_search.delta.folding import DeltaBuilder
+from klsa_search.delta.postings import DeltaPostings, SaturatedPostings, distinct_terms
+from klsa_search.delta.segment import DeltaSegment, SegmentCache
+from klsa_search.delta.statistics import open_statistics, trained_documents
+from klsa_search.kernels.postings import Segments
+from klsa_search.kernels.query_kernel import QueryKernel, TermWeighting
+from klsa_search.kernels.vector_space import VectorRows, VectorSpace, VectorSpaces, scales_of
+from klsa_search.lowrank.sparse_expansion import SegmentedExpansion
+from klsa_search.search.batches import Drift
 from klsa_search.search.engine.collection_statistics import CollectionStatistics
+from klsa_search.search.engine.evidence import AnswerCache
+from klsa_search.search.engine.mask import Mask
+from klsa_search.search.engine.reverse_neighbours import ReverseNeighboursBuilder
+from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.filters.masks import FilterCache
+from klsa_search.search.state.live_statistics import LiveStatistics, Training
 from klsa_search.search.state.passages import PassageIndex, PassageWrites
 from klsa_search.search.state.state import State
-from klsa_search.storage.rules import Rule
+from klsa_search.storage.columns.columns import Fields
+from klsa_search.storage.columns.declared import forms_of
+from klsa_search.storage.columns.growing_columns import LaterColumns
+from klsa_search.storage.documents import DocumentReader, RecordsPart, record_of
 from klsa_search.storage.write_log import LogPosition, Write
+
+
+class LaterRecords:
+    """Records to whose end documents are appended; readers that it returned do not change.
+
+    built  reads the documents of the build
+    """
+
+    def __init__(self, built: DocumentReader) -> None:
+        self._built = built
+        self._records = GrowableLists(np.uint8)
+        self._doc_ids: dict[str, list[int]] = {}  # of later documents, which all readers share
+
+    @property
+    def bytes(self) -> int:
+        """Return the bytes of all records."""
+        return self._records.bytes
+
+    def append(self, writes: Sequence[Write]) -> list[tuple[int, int | None]]:
+        """Append the documents of writes.
+
+        Return the doc ids of the documents before them that they replace or delete, which may be
+        deleted already, with those of the documents that replace them; in order.
+        """
+        doc_id = len(self._built) + len(self._records)
+        replaced, records = list[tuple[int, int | None]](), list[bytes]()
+        for write in writes:
+            later = self._doc_ids.get(write.id)
+            previous = later[-1] if later else self._built.find(write.id)
+            if previous is not None:
+                after = doc_id + len(records) if write.document is not None else None
+                replaced.append((previous, after))
+            if write.document is not None:
+                self._doc_ids.setdefault(write.id, []).append(doc_id + len(records))
+                records.append(b"".join(record_of(write.document)))
+        if records:
+            starts = np.array([0, *accumulate(map(len, records))], np.int64)
+            self._records.extend(np.frombuffer(b"".join(records), np.uint8), starts)
+        return replaced
+
+    def reader(self, live: npt.NDArray[np.bool_]) -> DocumentReader:
+        """Return a reader of all documents; `live` is (N,), whether a doc id has a document."""
+        part = RecordsPart(self._records.numbers, self._records.starts)
+        return self._built.extended(part, self._doc_ids, live)
+
+
+class DeltaVectors:
+    """Spaces of vectors to which documents are appended; those returned do not change.
+
+    built  of the generation
+    """
+
+    def __init__(self, built: VectorSpaces) -> None:
+        self._built = built
+        self._later: dict[str, tuple[GrowableArray, ...]] = {}  # the arrays of `VectorRows`
+
+    def extend(self, documents: Sequence[Document], doc_id: int) -> None:
+        """Append documents, of which the first has this doc id."""
+        for number, document in enumerate(documents, doc_id):
+            for name, rows in vectors_of(document).items():
+                if name not in self._later:
+                    arrays = GrowableArray(np.int8, rows.shape[1]), GrowableArray(np.int32)
+                    self._later[name] = *arrays, GrowableArray(np.float32)
+                further = rows, np.full(len(rows), number, np.int32), scales_of(rows)
+                for array, values in zip(self._later[name], further, strict=True):
+                    array.extend(values)
+
+    def spaces(self) -> VectorSpaces:
+        """Return the spaces of all documents so far."""
+        spaces = dict(self._built)
+        for name, arrays in self._later.items():
+            part = VectorRows(*(array.rows for array in arrays))
+            space = spaces.get(name, VectorSpace(name, part.rows.shape[1], ()))
+            spaces[name] = replace(space, parts=(*space.parts, part))
+        return spaces
+
+
+class DeltaIndex:
+    """Applies writes in memory; its snapshots do not change.
+
+    The result depends on the generation and the sequence of writes, not on how writes are grouped.
+    For one thread at a time.
+
+    state  of a generation, without later documents
+    """
+
+    def __init__(self, state: State) -> None:
+        base, info = state.snapshot, state.info
+        settings, manifest = info.settings, info.manifest
+        trained = open_statistics(info.path, settings, base.vocabulary, base.forward)
+        self._base, self._settings = base, settings
+        terms = len(base.vocabulary) if manifest.trained is None else trained.terms
+        documents = trained_documents(info.path, manifest)
+        training = Training(documents, terms, trained.trained.length)
+        counts = base.query_kernel.local_counts
+        self._statistics = LiveStatistics(base.lengths, counts, training, info.drift)
+        # Partitions are stored with the mean length of the training of all of them.
+        stored = training.length if base.ordinals is not None else self._statistics.length
+        self._length = stored
+        (segment,) = base.query_kernel.postings.parts
+        saturated = SaturatedPostings(info.path, manifest, segment.postings, base.lengths, stored)
+        self._postings = DeltaPostings(segment, saturated, settings.b)
+        self._folded = DeltaBuilder(trained)
+        self._segments = SegmentCache(info.path, manifest, len(base.vocabulary))
+        self._records = LaterRecords(state.documents)
+        declared, forms = settings.declared(), forms_of(settings)
+        self._fields = LaterColumns(state.fields, manifest.fields, declared, len(base), forms)
+        self._vectors = DeltaVectors(base.vectors)
+        self._reverse = ReverseNeighboursBuilder()
+        self._vocabulary = base.vocabulary
+        self._later_common = trained.common - base.vocabulary.numbers.keys()
+        self._answers = base.answers.extended()
+
+    def next_size(self) -> int:
+        """Return how many documents to apply at once at most: up to the end of the block."""
+        return self._segments.next_size()
+
+    def apply(self, writes: Sequence[Write]) -> None:
+        """Apply writes in order. Cost: see `delta.folding`, and 10 µs a deletion."""
+        documents = [write.document for write in writes if write.document is not None]
+        if documents:
+            segment = self._fold(documents)
+            self._vocabulary = self._vocabulary.extended(segment.new_terms)
+            self._fields.extend(documents)
+            self._vectors.extend(documents, segment.first)
+            self._reverse.append(segment.after, segment.reverse, segment.reverse_values)
+            self._statistics.add(segment.lengths, self._folded.latest, len(self._vocabulary))
+            self._outdate_answers(self._folded.latest)
+        replaced = self._records.append(writes)
+        deleted = self._statistics.live_among([doc_id for doc_id, _ in replaced])
+        if len(deleted):
+            rows = self._folded.counts(deleted)
+            kept = self._statistics.kept(replaced, self._folded.counts)
+            self._statistics.delete(deleted, rows, kept)
+            self._outdate_answers(rows)
+        if self._length != self._statistics.length:
+            self._length = self._statistics.length
+            self._answers.forget()
+
+    def _fold(self, documents: Sequence[Document]) -> DeltaSegment:
+        segment = self._segments.get(documents)
+        if segment is None:
+            segment = self._folded.fold(documents)
+            self._segments.append(segment)
+        else:
+            self._folded.add_segment(segment)
+        return segment
+
+    def drift(self) -> Drift:
+        """Return the drift from the training. Cost: none."""
+        growing = (self._folded, self._records, self._reverse)
+        return self._statistics.drift(sum(part.bytes for part in growing))
+
+    def trained(self) -> DocumentMask:
+        """Return which documents have the words of one of the training: (N,)."""
+        return self._statistics.trained
+
+    def snapshot(
+        self, statistics: CollectionStatistics | None = None
+    ) -> tuple[Snapshot, DocumentReader, Fields]:
+        """Return the present state. Cost O(max_doc + V), 3 ms for 300,000 documents.
+
+        statistics  of all partitions; None for an index without partitions
+        """
+        base, live = self._base, self._statistics.live.copy()
+        vocabulary, of_all, length = self._vocabulary, None, self._length
+        answers, spaces = self._answers, self._vectors.spaces()
+        if statistics is not None:
+            built = base.collection
+            assert built is not None
+            words = list(
+                dict.fromkeys((*vocabulary.terms[len(built) :], *statistics.changes.later))
+            )
+            vocabulary, of_all = built.vocabulary.extended(words), statistics.counts(built, words)
+            length, spaces = statistics.length, statistics.spaces(spaces)
+            answers = AnswerCache()  # of other numbers of terms
+        terms, later = len(vocabulary), vocabulary.later
+        forward, lengths = self._folded.forward(terms), self._statistics.lengths
+        segments = Segments(
+            self._postings.segments(forward, lengths, self._folded.latest, length), terms
+        )
+        _ = segments.best  # computed here, so that no query waits for it
+        later_common = sorted(later[term] for term in self._later_common & later.keys())
+        common = np.concatenate((base.common, np.array(later_common, np.int64)))
+        settings = self._settings
+        weighting = TermWeighting(settings.burstiness, common, settings.common_weight, settings.idf)
+        counts = self._statistics.counts(terms)
+        query_kernel = QueryKernel.of(segments, counts, weighting, of_all)
+        snapshot = replace(
+            base,
+            vocabulary=vocabulary.without(query_kernel.frequencies == 0),
+            query_kernel=query_kernel,
+            common=common,
+            lengths=lengths,
+            eigenvectors=np.zeros((len(live), 0), np.float32),
+            has_spectrum=False,
+            expansion=None,
+            sparse_expansion=SegmentedExpansion(
+                [base.sparse_expansion.built, self._folded.expansion]
+            ),
+            forward=forward,
+            live=None if live.all() else Mask(live),
+            reverse=self._reverse.build(len(live)),
+            average_length=length,
+            vectors=spaces,
+            answers=answers.present(),
+        )
+        fields = self._fields.fields(live, only_built=statistics is not None)
+        return snapshot, self._records.reader(live), fields
+
+    def _outdate_answers(self, rows: SparseRows) -> None:
+        self._answers.write(distinct_terms(rows.indices)[0].tolist(), len(self._vocabulary))
+
 
 BATCH = 2_000
 """Writes that are applied at once."""
-
-
-class QueryConfiguration(NamedTuple):
-    """What changes without a build and all partitions of an index have in common."""
-
-    synonyms: Mapping[str, Sequence[str]]
-    rules: Sequence[Rule]
-    settings: Settings
 
 
 class Delta:
     """The writes to a state as it was built, and to its passages."""
 
     def __init__(self, built: State) -> None:
-        from klsa_search.search.state.delta_index import DeltaIndex  # not needed without writes
-
         self._built, self._delta = built, DeltaIndex(built)
         self._filters, self._texts = built.filters.extended(), built.texts.extended()
         self._batch: list[Write] = []

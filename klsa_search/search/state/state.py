@@ -5,11 +5,11 @@ A restricted state is as if the documents that do not match the filter were dele
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Concatenate, Final, ParamSpec, TypeVar
+from typing import Concatenate, Final, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -21,11 +21,11 @@ from klsa_search.core.parameters import ParsingSettings, RankingSettings
 from klsa_search.delta.statistics import trained_documents, trained_statistics
 from klsa_search.kernels.query_kernel import DocumentCounts, QueryKernel, TermWeighting
 from klsa_search.search.batches import Drift
-from klsa_search.search.engine.answer_cache import AnswerCache
 from klsa_search.search.engine.collection_statistics import (
     CollectionStatistics,
     PartitionStatistics,
 )
+from klsa_search.search.engine.evidence import AnswerCache
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.open_snapshot import open_snapshot
 from klsa_search.search.engine.snapshot import Snapshot
@@ -37,8 +37,7 @@ from klsa_search.search.query.synonyms import Synonyms
 from klsa_search.search.ranking.parameters import Parameters
 from klsa_search.search.ranking.searcher import Searcher
 from klsa_search.search.snippets import StoredSnippets
-from klsa_search.search.state.passage_searcher import PassageSearcher
-from klsa_search.search.state.passages import PassageIndex
+from klsa_search.search.state.passages import PassageIndex, PassageSearcher
 from klsa_search.search.suggest.suggester import SuggestedTexts, Suggester
 from klsa_search.storage.arrays import open_array
 from klsa_search.storage.checksums import check_once, check_sizes
@@ -48,6 +47,7 @@ from klsa_search.storage.documents import PASSAGE_DOCUMENTS, DocumentReader
 from klsa_search.storage.manifest import Manifest, read_manifest
 from klsa_search.storage.names import PASSAGES, index_of
 from klsa_search.storage.partitions import CollectionTerms
+from klsa_search.storage.rules import Rule
 from klsa_search.storage.write_log import LogPosition
 
 P = ParamSpec("P")
@@ -246,6 +246,14 @@ def drift_of(generation: Path, manifest: Manifest) -> Drift:
         words=int(lengths[is_later].sum(dtype=np.int64)),
         unseen=int(occurrences[len(trained.frequencies) :].sum()),
     )
+
+
+class QueryConfiguration(NamedTuple):
+    """What changes without a build and all partitions of an index have in common."""
+
+    synonyms: Mapping[str, Sequence[str]]
+    rules: Sequence[Rule]
+    settings: Settings
 
 
 def configured(state: State, settings: Settings, synonyms: Synonyms, rules: RuleSet) -> State:

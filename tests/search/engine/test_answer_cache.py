@@ -2,8 +2,8 @@
 
 import pytest
 
-from klsa_search.search.engine import answer_cache as module
-from klsa_search.search.engine.answer_cache import AnswerCache
+from klsa_search.search.engine import evidence as module
+from klsa_search.search.engine.evidence import AnswerCache
 
 WING, DRAG, FLOW, NEW = range(4)
 

@@ -13,9 +13,9 @@ from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.open_snapshot import open_snapshot
 from klsa_search.search.query import parser as parser_module
 from klsa_search.search.query import pieces as pieces_module
-from klsa_search.search.query.configured_words import ConfiguredWords
 from klsa_search.search.query.parser import QueryParser
 from klsa_search.search.query.pieces import PieceCache
+from klsa_search.search.query.similar_terms import ConfiguredWords
 from klsa_search.search.query.synonyms import Synonyms
 from klsa_search.search.query.syntax import is_plain, may_be_boolean
 

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.core.build_settings import AnalysisSettings
-from klsa_search.search.engine import answer_cache
+from klsa_search.search.engine import evidence
 from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.query.term_dictionary import TermDictionary, surface_forms_of
 
 
 def test_written_forms_survive_that_another_thread_forgets_them(few_words, monkeypatch):
-    monkeypatch.setattr(answer_cache, "CAPACITY", 1)
+    monkeypatch.setattr(evidence, "CAPACITY", 1)
     numbers = few_words.arrays.vocabulary.numbers
     wing, drag, flow = (numbers[term] for term in ("wing", "drag", "flow"))
     interruptions = []
@@ -34,7 +34,7 @@ def test_written_forms_survive_that_another_thread_forgets_them(few_words, monke
 
 
 def test_threads_look_up_forms_while_others_forget_them(few_words, monkeypatch):
-    monkeypatch.setattr(answer_cache, "CAPACITY", 1)
+    monkeypatch.setattr(evidence, "CAPACITY", 1)
     numbers = few_words.arrays.vocabulary.numbers
     wing, drag, flow = (numbers[term] for term in ("wing", "drag", "flow"))
     asked = [[wing], [drag], [flow, wing]]
