@@ -32,6 +32,9 @@ DocIds = npt.NDArray[np.integer[Any]]
 Integers = npt.NDArray[np.integer[Any]]
 """(n,) whole numbers that are not doc ids, such as offsets and counts."""
 
+Numbers = npt.NDArray[np.int64]
+"""The same in 64 bits, as compiled loops take them."""
+
 Basis = npt.NDArray[np.floating[Any]]
 """(N, k) orthonormal columns, that of the largest eigenvalue first."""
 

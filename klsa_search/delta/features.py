@@ -16,7 +16,7 @@ from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.analysis.searched_text import analysed_texts
 from klsa_search.analysis.workers import TermNumbering
 from klsa_search.collection.model import Document
-from klsa_search.core.array_types import GrowableArray, Integers, SparseRows, starts_of
+from klsa_search.core.array_types import GrowableArray, Integers, Numbers, SparseRows, starts_of
 from klsa_search.delta.statistics import BuildStatistics
 from klsa_search.kernels.counts import Block, BlockCounts
 from klsa_search.kernels.document_kernel import scales_of
@@ -93,7 +93,7 @@ _Floats = npt.NDArray[np.float64]
 class CandidateTerms(NamedTuple):
     """Terms of new documents that select candidates: starts, terms and weights, as in CSR."""
 
-    starts: npt.NDArray[np.int64]
+    starts: Numbers
     terms: npt.NDArray[np.int32]
     weights: npt.NDArray[np.float32]
 
@@ -108,7 +108,7 @@ class DocumentFeatures(NamedTuple):
     query_terms       the terms that select candidates, and their weights
     """
 
-    starts: npt.NDArray[np.int64]
+    starts: Numbers
     features: npt.NDArray[np.uint32]
     document_vectors: npt.NDArray[np.int8]
     diagonals: npt.NDArray[np.float32]
@@ -174,7 +174,7 @@ def document_features(
 
 def _rows(
     n: int,
-    documents: tuple[npt.NDArray[np.int64], ...],
+    documents: tuple[Numbers, ...],
     columns: tuple[npt.NDArray[np.int32], ...],
     values: tuple[_Floats, ...],
 ) -> SparseRows:

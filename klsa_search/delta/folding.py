@@ -41,6 +41,7 @@ from klsa_search.core.array_types import (
     GrowableArray,
     GrowableLists,
     Integers,
+    Numbers,
     SparseRows,
     starts_of,
 )
@@ -76,7 +77,7 @@ postings, among 300,000 documents; with twice the postings 0.997, for a third mo
 LINK_BATCH: Final = 256  # documents whose terms are indexed before they are searched for
 TASK_DOCUMENTS: Final = 32  # documents of one task of a thread
 
-_Counts = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.int32]]
+_Counts = tuple[Numbers, npt.NDArray[np.int32], npt.NDArray[np.int32]]
 _Rows = npt.NDArray[np.uint32]
 _Values = npt.NDArray[np.float32]
 
@@ -131,7 +132,7 @@ class _LaterDocuments:
 
     def append(
         self,
-        starts: npt.NDArray[np.int64],
+        starts: Numbers,
         features: npt.NDArray[np.uint32],
         vectors: npt.NDArray[np.int8],
         diagonals: npt.NDArray[np.float32],
@@ -143,7 +144,7 @@ class _LaterDocuments:
 
     def index(
         self,
-        starts: npt.NDArray[np.int64],
+        starts: Numbers,
         terms: npt.NDArray[np.int32],
         counts: npt.NDArray[np.int32],
         lengths: npt.NDArray[np.int32],
@@ -161,7 +162,7 @@ class _LaterDocuments:
         self._rows.extend(rows)
         self._scales.extend(scales)
 
-    def weakest(self, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
+    def weakest(self, positions: Numbers) -> npt.NDArray[np.float32]:
         """Return the weakest entry of rows of doc ids; 0 if a row is not full."""
         expansion = SegmentedExpansion([self._statistics.expansion, self.expansion])
         levels = (expansion.rows(positions)[:, -1] & np.uint32(LEVELS)).astype(np.float32)
@@ -281,7 +282,7 @@ class DeltaBuilder:
         self,
         query_terms: CandidateTerms,
         counts: BlockCounts,
-        starts: npt.NDArray[np.int64],
+        starts: Numbers,
         lengths: npt.NDArray[np.int32],
     ) -> tuple[_Values, npt.NDArray[np.int32]]:
         """Return values and doc ids of the nearest neighbours of the documents appended last."""

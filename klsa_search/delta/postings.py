@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 from filelock import FileLock
 
-from klsa_search.core.array_types import Integers, SparseRows
+from klsa_search.core.array_types import Integers, Numbers, SparseRows
 from klsa_search.core.installation import __version__
 from klsa_search.kernels.bm25 import length_norms, length_step
 from klsa_search.kernels.postings import Postings, Segment
@@ -215,7 +215,7 @@ class DeltaPostings:
         return Segment.of(begin, postings, numbers)
 
 
-def distinct_terms(terms: Integers) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+def distinct_terms(terms: Integers) -> tuple[Numbers, npt.NDArray[np.int32]]:
     """Return the distinct terms, ascending, and the index of each among them. Cost: O(V + n)."""
     present = np.zeros(terms.max(initial=-1) + 1, np.bool_)
     present[terms] = True

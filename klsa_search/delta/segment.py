@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from klsa_search.analysis.searched_text import language_stated, searched_texts
 from klsa_search.collection.model import Document
-from klsa_search.core.array_types import starts_of
+from klsa_search.core.array_types import Numbers, starts_of
 from klsa_search.core.installation import __version__
 from klsa_search.storage.manifest import Manifest
 from klsa_search.storage.names import NEW
@@ -36,7 +36,6 @@ BLOCK: Final = 256
 """Documents of a file: folding them takes 0.15 s."""
 
 _Ints = npt.NDArray[np.int32]
-_Starts = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -61,12 +60,12 @@ class DeltaSegment:
     """
 
     first: int
-    word_starts: _Starts
+    word_starts: Numbers
     words: npt.NDArray[np.uint8]
     lengths: _Ints
-    forward_starts: _Starts
+    forward_starts: Numbers
     forward_codes: npt.NDArray[np.uint8]
-    feature_starts: _Starts
+    feature_starts: Numbers
     features: npt.NDArray[np.uint32]
     cards: npt.NDArray[np.int8]
     rows: npt.NDArray[np.uint32]
@@ -98,7 +97,7 @@ _ARRAYS: Final = tuple(field.name for field in fields(DeltaSegment) if field.nam
 _SUM_BYTES: Final = 4
 
 
-def words_of(terms: Sequence[str]) -> tuple[npt.NDArray[np.uint8], _Starts]:
+def words_of(terms: Sequence[str]) -> tuple[npt.NDArray[np.uint8], Numbers]:
     """Return terms as in `DeltaSegment.words`, and the start of each, and the end of the last."""
     lines = [f"{term}\n".encode() for term in terms]
     return np.frombuffer(b"".join(lines), np.uint8), starts_of(

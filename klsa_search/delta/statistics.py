@@ -28,7 +28,7 @@ import numpy.typing as npt
 
 from klsa_search import _native
 from klsa_search.analysis.analyzer import Analyzer
-from klsa_search.core.array_types import DocumentMask, SparseRows
+from klsa_search.core.array_types import DocumentMask, Numbers, SparseRows
 from klsa_search.core.config import Settings
 from klsa_search.core.lazy import lazy_property
 from klsa_search.kernels.bm25 import average_length, mean_length, quantised_length
@@ -46,7 +46,6 @@ MIN_FREQUENCY: Final = 2
 
 _Codes = npt.NDArray[np.uint8]
 _Ints = npt.NDArray[np.int32]
-_Keys = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -62,11 +61,11 @@ class Pairs:
     """
 
     terms: _Ints
-    starts: _Keys
+    starts: Numbers
     greater: _Ints
     numbers: _Ints
-    levels: _Keys
-    frequencies: _Keys
+    levels: Numbers
+    frequencies: Numbers
 
     @classmethod
     def of(cls, codes: _Codes, frequencies: npt.NDArray[np.integer[Any]]) -> Pairs:
@@ -102,11 +101,11 @@ class Pairs:
         by_number[self.numbers] = np.arange(terms, len(by_number), dtype=np.int32)
         return by_number
 
-    def document_frequencies(self, features: npt.NDArray[np.integer[Any]]) -> _Keys:
+    def document_frequencies(self, features: npt.NDArray[np.integer[Any]]) -> Numbers:
         """Return the document frequencies of feature numbers: (n,)."""
         return self.frequencies[np.searchsorted(self.levels, features, side="right") - 1]
 
-    def find(self, keys: _Keys, terms: int) -> _Ints:
+    def find(self, keys: Numbers, terms: int) -> _Ints:
         """Return the numbers of pair keys lesser · terms + greater, -1 for unknown pairs: (n,)."""
         return _native.find_pairs(keys, terms, self.starts, self.greater, self.numbers)
 
@@ -148,7 +147,7 @@ class TrainedStatistics(NamedTuple):
     documents: int
     mean_content_length: float
     length: float
-    frequencies: _Keys
+    frequencies: Numbers
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the arrays that a partition stores, and a compaction."""
@@ -184,7 +183,7 @@ def trained_statistics(generation: Path) -> TrainedStatistics | None:
 def training_of(
     generation: Path,
     postings: Postings,
-    common: npt.NDArray[np.int64],
+    common: Numbers,
     lengths: npt.NDArray[np.int32],
 ) -> TrainedStatistics:
     """Return the statistics of the training of a generation: those stored, or of its documents.

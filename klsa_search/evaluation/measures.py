@@ -24,7 +24,7 @@ import numpy.typing as npt
 from klsa_search.collection.lines import checked_lines
 from klsa_search.collection.model import Judgement, Topic
 from klsa_search.collection.queries import checked_column
-from klsa_search.core.array_types import Scores
+from klsa_search.core.array_types import Numbers, Scores
 from klsa_search.core.installation import require
 from klsa_search.core.parameters import SearchParameters
 from klsa_search.errors import CollectionError
@@ -157,14 +157,14 @@ def distinct_scores(scores: Scores) -> npt.NDArray[np.float32]:
     return _values(np.minimum.accumulate(steps + ranks) - ranks)
 
 
-def _steps(values: npt.NDArray[np.float32]) -> npt.NDArray[np.int64]:
+def _steps(values: npt.NDArray[np.float32]) -> Numbers:
     """Return the position of normal 32-bit floats in their order, 0 at 0."""
     bits = np.abs(values).view(np.int32).astype(np.int64)
     magnitude = np.maximum(bits - _SUBNORMAL, 0)
     return np.where(values < 0, -magnitude, magnitude)
 
 
-def _values(steps: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
+def _values(steps: Numbers) -> npt.NDArray[np.float32]:
     """Return the floats of positions; inverse of `_steps`."""
     bits = np.where(steps == 0, 0, np.abs(steps) + _SUBNORMAL).astype(np.int32)
     magnitude = bits.view(np.float32)

@@ -30,7 +30,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import DocumentMask, Integers, starts_of
+from klsa_search.core.array_types import DocumentMask, Integers, Numbers, starts_of
 from klsa_search.core.installation import __version__
 from klsa_search.core.progress import (
     DOCUMENTS,
@@ -250,8 +250,8 @@ def _names(terms: Iterable[str], is_used: npt.NDArray[np.bool_], trained: int) -
 class _Entries(NamedTuple):
     """Entries for rows of D: the row and the column of each, new doc ids, and K of the two."""
 
-    rows: npt.NDArray[np.int64]
-    columns: npt.NDArray[np.int64]
+    rows: Numbers
+    columns: Numbers
     values: npt.NDArray[np.float32]
 
     def at(self, chosen: slice | Integers | DocumentMask) -> _Entries:
@@ -259,9 +259,7 @@ class _Entries(NamedTuple):
         return _Entries(self.rows[chosen], self.columns[chosen], self.values[chosen])
 
 
-def _write_rows(
-    folder: Path, expansion: SegmentedExpansion, numbers: npt.NDArray[np.int64]
-) -> None:
+def _write_rows(folder: Path, expansion: SegmentedExpansion, numbers: Numbers) -> None:
     """Write rows, features and coordinates of live documents.
 
     numbers  (N,) new doc ids, -1 for deleted documents
@@ -298,7 +296,7 @@ def _write_rows(
                 vectors.append(segment.document_vectors[chosen])
 
 
-def _entries_of_later(expansion: SegmentedExpansion, new: npt.NDArray[np.int64]) -> _Entries:
+def _entries_of_later(expansion: SegmentedExpansion, new: Numbers) -> _Entries:
     """Return the entries that rows of later documents have for those of earlier ones, by row."""
     of_segments = []
     first = len(expansion.built.rows)
@@ -321,9 +319,7 @@ def _within(entries: _Entries, first: int, after: int) -> _Entries:
     return chosen._replace(rows=chosen.rows - first)
 
 
-def _renumbered(
-    rows: npt.NDArray[np.uint32], numbers: npt.NDArray[np.int64]
-) -> npt.NDArray[np.uint32]:
+def _renumbered(rows: npt.NDArray[np.uint32], numbers: Numbers) -> npt.NDArray[np.uint32]:
     """Return packed rows with new doc ids, without deleted documents."""
     columns, levels = numbers[rows >> np.uint32(8)], rows & np.uint32(LEVELS)
     is_kept = (columns >= 0) & (levels > 0)

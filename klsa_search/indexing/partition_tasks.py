@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from klsa_search.analysis.passages import cut
 from klsa_search.collection.model import Document, id_hash
-from klsa_search.core.array_types import starts_of
+from klsa_search.core.array_types import Numbers, starts_of
 from klsa_search.core.build_settings import FieldType
 from klsa_search.core.child_processes import WorkerPool, answer_requests
 from klsa_search.core.config import Settings
@@ -303,7 +303,7 @@ def _result_of(task: PartitionTask) -> _PartitionRead:
 
 
 def write_features(
-    folder: Path, kernel: DocumentKernel, ordinals: npt.NDArray[np.int64], partitions: int
+    folder: Path, kernel: DocumentKernel, ordinals: Numbers, partitions: int
 ) -> None:
     """Write what other partitions need to find neighbours among the documents of one.
 

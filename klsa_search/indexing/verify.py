@@ -131,7 +131,7 @@ class _Comparison:
                 f"it has {counted(len(doc_ids), 'document')}, but reports another number"
             )
         kernel = self._snapshot.query_kernel
-        if not np.array_equal(kernel.frequencies, self._frequencies):
+        if not np.array_equal(kernel.counts.frequencies, self._frequencies):
             raise self._damaged("the document frequency of a term does not match the documents")
         trained, lengths = trained_statistics(self._state.info.path), self._built.lengths
         is_partition = self._built.ordinals is not None  # the mean length is that of all documents

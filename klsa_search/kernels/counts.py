@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from klsa_search import _native
 from klsa_search.analysis.terms import LAST_STOP_CODE
-from klsa_search.core.array_types import Spool, narrow_indptr, starts_of
+from klsa_search.core.array_types import Numbers, Spool, narrow_indptr, starts_of
 from klsa_search.core.parallel import map_in_order, processors
 from klsa_search.kernels.vocabulary import Vocabulary
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 
 _INT32 = npt.NDArray[np.int32]
-_NUMBERS = npt.NDArray[np.int64]
 
 BLOCK = 1_000_000
 """Words of a block."""
@@ -59,7 +58,7 @@ class BlockCounts(NamedTuple):
     columns: _INT32
     counts: _INT32
     key_sizes: _INT32
-    keys: npt.NDArray[np.int64]
+    keys: Numbers
     key_counts: _INT32
 
     def without_pairs(self) -> BlockCounts:
@@ -97,8 +96,8 @@ class TermCounts:
     vocabulary: Vocabulary
     matrix: sparse.csr_array
     pairs: sparse.csr_array
-    pair_keys: _NUMBERS
-    common: _NUMBERS
+    pair_keys: Numbers
+    common: Numbers
     words: int
     tokens: int
 
@@ -110,17 +109,17 @@ class TermCounts:
         return replace(self, matrix=without_columns(self.matrix, self.common))
 
     @property
-    def lengths(self) -> _NUMBERS:
+    def lengths(self) -> Numbers:
         """Return dl(d): (N,) tokens of each document, times the weights of their parts."""
         return np.asarray(self.matrix.sum(axis=1, dtype=np.int64)).ravel()
 
     @property
-    def document_frequencies(self) -> _NUMBERS:
+    def document_frequencies(self) -> Numbers:
         """Return n_t: (V,) document frequencies."""
         return np.bincount(self.matrix.indices, minlength=len(self.vocabulary)).astype(np.int64)
 
 
-def without_columns(matrix: sparse.csr_array, columns: _NUMBERS) -> sparse.csr_array:
+def without_columns(matrix: sparse.csr_array, columns: Numbers) -> sparse.csr_array:
     """Return a matrix of the same shape without the entries of some columns. Cost O(nnz)."""
     from scipy import sparse
 
@@ -301,7 +300,7 @@ class _Counted:
         self._key_sizes.append(block.key_sizes)
         self.documents += len(block.sizes)
 
-    def shared_pairs(self) -> _NUMBERS:
+    def shared_pairs(self) -> Numbers:
         """Return the keys of pairs that several documents contain, in order.
 
         Keys are sorted range by range, with ranges from a sample, so about 64 MB suffice for any
@@ -321,7 +320,7 @@ class _Counted:
         return np.concatenate(shared)
 
     def pairs(
-        self, shared: _NUMBERS, terms: int, threads: int, numbered: Callable[[int], None]
+        self, shared: Numbers, terms: int, threads: int, numbered: Callable[[int], None]
     ) -> sparse.csr_array:
         """Return the counts of the shared pairs, numbered in order: (N, P); close the spools.
 
@@ -333,7 +332,7 @@ class _Counted:
         sizes, done = [np.zeros(0, np.int32)], 0
         with ThreadPoolExecutor(threads) as pool:
 
-            def submit(block: tuple[_INT32, _NUMBERS, _INT32]) -> Future[tuple[_INT32, ...]]:
+            def submit(block: tuple[_INT32, Numbers, _INT32]) -> Future[tuple[_INT32, ...]]:
                 return pool.submit(_native.number_pairs, shared, starts, *block)
 
             for of_block in map_in_order(submit, self._blocks_of_pairs(), ahead=threads):
@@ -347,22 +346,22 @@ class _Counted:
         self._key_counts.close()
         return _matrix(np.concatenate(sizes), numbers, counts, len(shared))
 
-    def _blocks_of_pairs(self) -> Iterator[tuple[_INT32, _NUMBERS, _INT32]]:
+    def _blocks_of_pairs(self) -> Iterator[tuple[_INT32, Numbers, _INT32]]:
         first = 0
         for size in self._key_sizes:
             last = first + int(size.sum())
             yield size, self._keys.read(first, last), self._key_counts.read(first, last)
             first = last
 
-    def _chunks(self) -> Iterator[_NUMBERS]:
+    def _chunks(self) -> Iterator[Numbers]:
         for first in range(0, len(self._keys), CHUNK):
             yield self._keys.read(first, min(first + CHUNK, len(self._keys)))
 
 
-def _repeated(keys: _NUMBERS) -> _NUMBERS:
+def _repeated(keys: Numbers) -> Numbers:
     """Sort the keys in place and return those that occur more than once."""
     keys.sort()
-    again: _NUMBERS = keys[1:][keys[1:] == keys[:-1]]
+    again: Numbers = keys[1:][keys[1:] == keys[:-1]]
     first = np.ones(len(again), np.bool_)
     first[1:] = again[1:] != again[:-1]
     return np.asarray(again[first])

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search import _native
-from klsa_search.core.array_types import DocIds, Matrix
+from klsa_search.core.array_types import DocIds, Matrix, Numbers
 from klsa_search.core.lazy import lazy_property
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ class DocumentKernel:
         return plain
 
     @lazy_property
-    def _products(self) -> tuple[_native.Features, npt.NDArray[np.int64]]:
+    def _products(self) -> tuple[_native.Features, Numbers]:
         return _products_of(self.features)
 
     def _of_documents(self, x: Matrix) -> Matrix:
@@ -239,12 +239,12 @@ def scaled_rows(
     return sparse.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
-def _products_of(matrix: sparse.csr_array) -> tuple[_native.Features, npt.NDArray[np.int64]]:
+def _products_of(matrix: sparse.csr_array) -> tuple[_native.Features, Numbers]:
     columns = np.asarray(matrix.indices, np.int32)
     return _native.Features(columns, _values(matrix), matrix.shape[1]), _starts(matrix)
 
 
-def _starts(matrix: sparse.csr_array) -> npt.NDArray[np.int64]:
+def _starts(matrix: sparse.csr_array) -> Numbers:
     return np.asarray(matrix.indptr, np.int64)
 
 

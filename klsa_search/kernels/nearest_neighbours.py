@@ -27,7 +27,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from klsa_search import _native
-from klsa_search.core.array_types import narrow_indptr, starts_of
+from klsa_search.core.array_types import Numbers, narrow_indptr, starts_of
 from klsa_search.core.parallel import processors
 from klsa_search.core.progress import NEIGHBOURS, Progress
 from klsa_search.kernels.document_kernel import DocumentKernel
@@ -63,13 +63,13 @@ class KnnPart(NamedTuple):
     """
 
     first: int
-    starts: npt.NDArray[np.int64]
+    starts: Numbers
     columns: npt.NDArray[np.int32]
     weights: npt.NDArray[np.float32]
     scales: npt.NDArray[np.float32]
     towards_mean: npt.NDArray[np.float32]
     mean_square: npt.NDArray[np.float32]
-    posting_starts: npt.NDArray[np.int64]
+    posting_starts: Numbers
     posting_documents: npt.NDArray[np.int32]
     posting_values: npt.NDArray[np.float32]
 
@@ -205,7 +205,7 @@ def posting_scales(kernel: DocumentKernel) -> npt.NDArray[np.float32]:
     return np.sqrt(inverse).astype(np.float32)
 
 
-TruncatedPostings = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float32]]
+TruncatedPostings = tuple[Numbers, npt.NDArray[np.int32], npt.NDArray[np.float32]]
 """Start of the postings of each feature, their documents in ascending order, and their values."""
 
 

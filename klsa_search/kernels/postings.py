@@ -31,7 +31,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search import _native
-from klsa_search.core.array_types import DocIds, SparseRows, csr_arrays, starts_of
+from klsa_search.core.array_types import DocIds, Numbers, SparseRows, csr_arrays, starts_of
 from klsa_search.core.lazy import lazy_property
 
 if TYPE_CHECKING:
@@ -50,8 +50,6 @@ ONE_BLOCK: Final = 1 << 16
 BLOCK_BITS: Final = 13
 """Block size above that, 8,192: the scores of a block, 32 KiB, fit the L1 cache."""
 
-_Starts = npt.NDArray[np.int64]
-
 
 @dataclass(frozen=True)
 class Postings:
@@ -68,13 +66,13 @@ class Postings:
     """
 
     k1: float
-    shape: _Starts
-    starts: _Starts
+    shape: Numbers
+    starts: Numbers
     entries: npt.NDArray[np.uint32]
-    run_starts: _Starts
+    run_starts: Numbers
     runs: npt.NDArray[np.uint16]
     best: npt.NDArray[np.uint16]
-    occurrences: _Starts
+    occurrences: Numbers
 
     @classmethod
     def of(
@@ -156,7 +154,7 @@ class Postings:
         return (self.k1 + 1) / UNIT
 
     @property
-    def frequencies(self) -> _Starts:
+    def frequencies(self) -> Numbers:
         """Return n_t: (V,) document frequencies."""
         return np.diff(self.starts)
 
@@ -185,14 +183,14 @@ class Postings:
             runs=np.ascontiguousarray(self.runs, np.uint16),
         )
 
-    def steps(self, terms: npt.NDArray[np.int64], weights: npt.NDArray[np.int64]) -> _Starts:
+    def steps(self, terms: Numbers, weights: Numbers) -> Numbers:
         """Return k_q in steps: (N,). Cost: the postings of the terms, and O(N)."""
         row = np.zeros(self.size, np.int64)
         self.native.add_steps(np.ascontiguousarray(terms), np.ascontiguousarray(weights), row)
         return row
 
 
-def _best_saturations(starts: _Starts, entries: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint16]:
+def _best_saturations(starts: Numbers, entries: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint16]:
     """Return the n-th best saturation of each term for every n of DEPTHS: (V, 4)."""
     best = np.zeros((len(starts) - 1, len(DEPTHS)), np.uint16)
     _native.find_best_saturations(starts, entries, np.array(DEPTHS, np.int64), best)
@@ -212,9 +210,6 @@ def postings_of_arrays(array: Callable[[str], npt.NDArray[Any]], k1: float) -> P
 _STORED: Final = tuple(field.name for field in fields(Postings) if field.name != "k1")
 
 
-_Numbers = npt.NDArray[np.int64]
-
-
 class Segment(NamedTuple):
     """The postings of consecutive documents.
 
@@ -227,11 +222,11 @@ class Segment(NamedTuple):
 
     first: int
     postings: Postings
-    terms: _Numbers | None = None
-    local_terms: _Numbers | None = None
+    terms: Numbers | None = None
+    local_terms: Numbers | None = None
 
     @classmethod
-    def of(cls, first: int, postings: Postings, numbers: _Numbers) -> Segment:
+    def of(cls, first: int, postings: Postings, numbers: Numbers) -> Segment:
         """Return a segment with the global numbers of its terms: (T,) in any order."""
         order = np.argsort(numbers, kind="stable")
         return cls(first, postings, numbers[order].astype(np.int64), order.astype(np.int64))
@@ -249,7 +244,7 @@ class Segment(NamedTuple):
         is_present = position < len(self.terms) and self.terms[position] == term
         return int(self.local_terms[position]) if is_present else None
 
-    def numbers(self) -> _Numbers:
+    def numbers(self) -> Numbers:
         """Return the global numbers of the local terms: (T,). Cost O(T)."""
         if self.terms is None or self.local_terms is None:
             return np.arange(len(self.postings.starts) - 1)
@@ -258,7 +253,7 @@ class Segment(NamedTuple):
         return numbers
 
     @property
-    def term_indices(self) -> slice | _Numbers:
+    def term_indices(self) -> slice | Numbers:
         """Return the indices of its terms in an array of all terms."""
         return slice(len(self.postings.starts) - 1) if self.terms is None else self.numbers()
 
@@ -291,16 +286,16 @@ class Segments:
         return cls((Segment(0, postings),), len(postings.starts) - 1)
 
     @lazy_property
-    def frequencies(self) -> _Numbers:
+    def frequencies(self) -> Numbers:
         """Return n_t: (V,) document frequencies. Cost O(V), once."""
         return self._sum([part.postings.frequencies for part in self.parts])
 
     @lazy_property
-    def occurrences(self) -> _Numbers:
+    def occurrences(self) -> Numbers:
         """Return Σ_d f(t,d): (V,) occurrences of each term. Cost O(V), once."""
         return self._sum([part.postings.occurrences for part in self.parts])
 
-    def _sum(self, of_parts: Sequence[_Numbers]) -> _Numbers:
+    def _sum(self, of_parts: Sequence[Numbers]) -> Numbers:
         total = np.zeros(self.terms, np.int64)
         total[self.parts[0].term_indices] = of_parts[0]
         for part, numbers in zip(self.parts[1:], of_parts[1:], strict=True):
@@ -333,7 +328,7 @@ class Segments:
             np.concatenate([np.zeros(0, np.uint16), *(impacts for *_, impacts in of_segments)]),
         )
 
-    def batches(self, limit: int) -> Iterator[tuple[_Numbers, DocIds, npt.NDArray[np.uint16]]]:
+    def batches(self, limit: int) -> Iterator[tuple[Numbers, DocIds, npt.NDArray[np.uint16]]]:
         """Yield all postings, about `limit` at a time: term numbers, documents and saturations."""
         for part in self.parts:
             starts, numbers, first = part.postings.starts, part.numbers(), 0
@@ -345,7 +340,7 @@ class Segments:
                 yield terms, part.first + documents, saturations
                 first = after
 
-    def steps(self, terms: _Numbers, weights: _Numbers) -> _Numbers:
+    def steps(self, terms: Numbers, weights: Numbers) -> Numbers:
         """Return k_q in steps: (size,); see `Postings.steps`."""
         row = np.zeros(self.size, np.int64)
         for part in self.parts:

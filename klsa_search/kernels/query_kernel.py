@@ -21,13 +21,12 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search import _native
-from klsa_search.core.array_types import DocIds, Integers, Scores
+from klsa_search.core.array_types import DocIds, Integers, Numbers, Scores
 from klsa_search.core.build_settings import IdfName
 from klsa_search.core.lazy import lazy_property
 from klsa_search.kernels.bm25 import idf_of
 from klsa_search.kernels.postings import Postings, Segments
 
-_Numbers = npt.NDArray[np.int64]
 _Floats = npt.NDArray[np.float32]
 
 
@@ -42,7 +41,7 @@ class TermWeighting:
     """
 
     burstiness: float = 1.0
-    common: _Numbers = field(default_factory=lambda: np.zeros(0, np.int64))
+    common: Numbers = field(default_factory=lambda: np.zeros(0, np.int64))
     common_weight: float = 1.0
     idf: IdfName = "lucene"
 
@@ -61,8 +60,8 @@ class DocumentCounts:
     """
 
     documents: int
-    frequencies: _Numbers
-    occurrences: _Numbers
+    frequencies: Numbers
+    occurrences: Numbers
 
 
 @dataclass(frozen=True)
@@ -118,7 +117,7 @@ class QueryKernel:
         """Return h(t) · w(t) of terms: (n,). Cost: 2 µs, and 50 ns each."""
         return self.native.of(np.asarray(terms, np.int64))[0]
 
-    def weights(self, terms: Sequence[int] | Integers) -> _Numbers:
+    def weights(self, terms: Sequence[int] | Integers) -> Numbers:
         """Return h(t) · w(t) of terms in 65,536ths, at least 1: (n,)."""
         return self.native.of(np.asarray(terms, np.int64))[1]
 
@@ -127,29 +126,9 @@ class QueryKernel:
         return self.native.of(np.asarray(terms, np.int64))[2]
 
     @property
-    def documents(self) -> int:
-        """Return N, the number of live documents, of all partitions."""
-        return self.counts.documents
-
-    @property
     def unseen(self) -> float:
         """Return w of a term that no document contains."""
-        return float(idf_of(np.zeros(1), self.documents, self.weighting.idf)[0])
-
-    @property
-    def local_documents(self) -> int:
-        """Return the number of live documents in these postings."""
-        return self.local_counts.documents
-
-    @property
-    def frequencies(self) -> _Numbers:
-        """Return n_t: (V,) document frequencies among live documents, of all partitions."""
-        return self.counts.frequencies
-
-    @property
-    def occurrences(self) -> _Numbers:
-        """Return c_t: (V,) occurrences of each term in live documents, of all partitions."""
-        return self.counts.occurrences
+        return float(idf_of(np.zeros(1), self.counts.documents, self.weighting.idf)[0])
 
     @property
     def size(self) -> int:
@@ -166,23 +145,23 @@ class QueryKernel:
         steps = 1 + ((weight * saturations.astype(np.int64)) >> 16)
         return documents, (steps * self.postings.step).astype(np.float32)
 
-    def quantised_weights(self, terms: _Numbers, counts: npt.NDArray[np.floating]) -> _Numbers:
+    def quantised_weights(self, terms: Numbers, counts: npt.NDArray[np.floating]) -> Numbers:
         """Return f(t,q) · h(t) · w(t) in 65,536ths; `counts` are f(t,q), possibly fractional."""
         return np.rint(counts.astype(np.float64) * self.weights(terms)).astype(np.int64)
 
-    def steps(self, terms: _Numbers, counts: npt.NDArray[np.floating]) -> _Numbers:
+    def steps(self, terms: Numbers, counts: npt.NDArray[np.floating]) -> Numbers:
         """Return k_q in steps: (size,). Cost: the postings of the terms."""
         is_used = counts > 0
         return self.postings.steps(
             terms[is_used], self.quantised_weights(terms[is_used], counts[is_used])
         )
 
-    def query_row(self, terms: _Numbers, counts: npt.NDArray[np.floating]) -> Scores:
+    def query_row(self, terms: Numbers, counts: npt.NDArray[np.floating]) -> Scores:
         """Return k_q: (size,) float32. See `steps`."""
         return (self.steps(terms, counts) * self.postings.step).astype(np.float32)
 
     def matched_share(
-        self, terms: _Numbers, counts: npt.NDArray[np.floating], document: int
+        self, terms: Numbers, counts: npt.NDArray[np.floating], document: int
     ) -> float:
         """Return the share of a query, by term weights, that a document contains: 0 to 1.
 

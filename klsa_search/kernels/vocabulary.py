@@ -19,13 +19,12 @@ import numpy.typing as npt
 
 from klsa_search.analysis.segmentation import characters
 from klsa_search.analysis.unicode import fold_accents, may_have_accents
-from klsa_search.core.array_types import SortedTexts
+from klsa_search.core.array_types import Numbers, SortedTexts
 from klsa_search.core.lazy import lazy_property
 
 _LAST: Final = "\U0010ffff"
 _BITS: Final = 32
 
-_Numbers = npt.NDArray[np.int64]
 _Sets = npt.NDArray[np.uint32]
 
 
@@ -73,7 +72,7 @@ class TermOrder:
         return sorted(self.terms)
 
     @lazy_property
-    def positions(self) -> _Numbers:
+    def positions(self) -> Numbers:
         """Where each name is in `terms`: (n,)."""
         terms = list(self.terms)  # from arrays, single terms cost more
         return np.array(sorted(range(len(terms)), key=terms.__getitem__), np.int64)
@@ -99,7 +98,7 @@ class TermOrder:
         return positions_of
 
     @lazy_property
-    def lengths(self) -> _Numbers:
+    def lengths(self) -> Numbers:
         """The characters of each term, in order of the terms: (n,)."""
         return np.fromiter(map(len, self.names), np.int64, len(self.names))
 
@@ -137,7 +136,7 @@ class TermRun:
         return TermRun(TermOrder((*self.order.terms, *later.order.terms)), self.first)
 
     @lazy_property
-    def numbers(self) -> _Numbers:
+    def numbers(self) -> Numbers:
         """The numbers of the terms in order: (n,)."""
         return self.first + self.order.positions
 
@@ -156,7 +155,7 @@ class TermRuns:
             runs.append(runs.pop().merged(last))
         return TermRuns(runs)
 
-    def numbers(self, prefix: str) -> _Numbers:
+    def numbers(self, prefix: str) -> Numbers:
         """Return the numbers of the terms with a prefix, in order of the terms: (n,)."""
         ranges = [run.order.beginning_with(prefix) for run in self.runs]
         return self._in_order([np.arange(range_.start, range_.stop) for range_ in ranges])
@@ -173,15 +172,15 @@ class TermRuns:
         for run in self.runs:
             yield from run.order.ending_with(ending)
 
-    def with_character(self, character: str) -> _Numbers:
+    def with_character(self, character: str) -> Numbers:
         """Return the numbers of the pairs with a character, in order of the terms: (n,)."""
         return self._in_order([run.order.with_character.get(character, ()) for run in self.runs])
 
-    def accented(self, plain: str) -> _Numbers:
+    def accented(self, plain: str) -> Numbers:
         """Return the numbers of the terms whose plain letters are these, in order: (n,)."""
         return self._in_order([run.order.without_accents.get(plain, ()) for run in self.runs])
 
-    def _in_order(self, positions: Sequence[Sequence[int] | _Numbers]) -> _Numbers:
+    def _in_order(self, positions: Sequence[Sequence[int] | Numbers]) -> Numbers:
         """Return the numbers of terms at positions of each run, in order of the terms: (n,)."""
         of_runs = [
             (run, np.asarray(at, np.int64))

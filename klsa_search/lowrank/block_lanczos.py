@@ -23,7 +23,7 @@ import numpy.typing as npt
 from scipy import linalg
 
 from klsa_search._native import Features
-from klsa_search.core.array_types import Eigenvalues, Integers, Matrix
+from klsa_search.core.array_types import Eigenvalues, Integers, Matrix, Numbers
 from klsa_search.core.progress import EIGENVECTORS, Progress
 from klsa_search.errors import SettingsError
 from klsa_search.kernels.document_kernel import DocumentKernel
@@ -153,7 +153,7 @@ class BlockProducts:
 
     def _cut_features(
         self, starts: Integers, columns: npt.NDArray[np.int32], ranges: int
-    ) -> npt.NDArray[np.int64]:
+    ) -> Numbers:
         """Return the first entry of each document in ranges of equally many entries, and the end.
 
         Ranges are of features: (ranges + 1, N).

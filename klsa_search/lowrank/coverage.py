@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import DocIds, Scores, values_at
+from klsa_search.core.array_types import DocIds, Numbers, Scores, values_at
 from klsa_search.kernels.postings import UNIT
 from klsa_search.kernels.query_kernel import QueryKernel
 
@@ -35,7 +35,7 @@ BEST = 300
 
 def impacts_of(
     kernel: QueryKernel,
-    terms: npt.NDArray[np.int64],
+    terms: Numbers,
     query_weights: npt.NDArray[np.float32],
     documents: DocIds,
 ) -> npt.NDArray[np.float32]:
@@ -55,7 +55,7 @@ def impacts_of(
 def coverage(
     kernel: QueryKernel,
     neighbours: sparse.csr_array,
-    terms: npt.NDArray[np.int64],
+    terms: Numbers,
     query_weights: npt.NDArray[np.float32],
     best: tuple[DocIds, npt.NDArray[np.float32]],
 ) -> Scores:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search._native import Features
-from klsa_search.core.array_types import Matrix, Scores
+from klsa_search.core.array_types import Matrix, Numbers, Scores
 
 if TYPE_CHECKING:
     from klsa_search.kernels.document_kernel import DocumentKernel
@@ -62,9 +62,7 @@ class LatentSpace:
             np.asarray(documents, np.float32), (term_weights[:, None] * T).astype(np.float32)
         )
 
-    def cosines(
-        self, terms: npt.NDArray[np.int64], query_weights: npt.NDArray[np.float32]
-    ) -> Scores:
+    def cosines(self, terms: Numbers, query_weights: npt.NDArray[np.float32]) -> Scores:
         """Return the cosine of each document with the query times the query's length: (N,) float32.
 
         Cost O(N · m).

@@ -23,6 +23,7 @@ from klsa_search import _native
 from klsa_search.core.array_types import (
     DocIds,
     Integers,
+    Numbers,
     SparseRows,
     csr_arrays,
     narrow_indptr,
@@ -51,7 +52,7 @@ _Steps = npt.NDArray[np.float32]
 
 def pack_rows(
     rows: SparseRows | sparse.csr_array, ranks: npt.NDArray[np.int32] | None = None
-) -> tuple[npt.NDArray[np.int64], _Packed, _Steps]:
+) -> tuple[Numbers, _Packed, _Steps]:
     """Return packed positive entries as starts, entries and the step of each row.
 
     ranks  new numbers of the columns; those from 2^24 on are left out
@@ -64,9 +65,7 @@ def pack_rows(
     return packed_starts, packed[:size], steps
 
 
-def unpack_rows(
-    starts: npt.NDArray[np.int64], entries: _Packed, steps: _Steps, columns: int
-) -> sparse.csr_array:
+def unpack_rows(starts: Numbers, entries: _Packed, steps: _Steps, columns: int) -> sparse.csr_array:
     """Return unpacked rows: (N, columns) sparse float32. Cost O(entries)."""
     from scipy import sparse
 
@@ -79,7 +78,7 @@ def pack_table(
     rows: sparse.csr_array,
     width: int,
     first_row: int = 0,
-    ordinals: npt.NDArray[np.int64] | None = None,
+    ordinals: Numbers | None = None,
 ) -> tuple[_Packed, _Steps, RemoteRows]:
     """Return the `width` largest positive entries of each row, packed, and the step of each row.
 
@@ -160,7 +159,7 @@ class SparseExpansion:
 
     rows: npt.NDArray[np.uint32]
     scales: npt.NDArray[np.float32]
-    starts: npt.NDArray[np.int64]
+    starts: Numbers
     features: npt.NDArray[np.uint32]
     mean: npt.NDArray[np.float32]
     document_vectors: npt.NDArray[np.int8]
@@ -259,7 +258,7 @@ class SegmentedExpansion:
         """Return the step of the features of each document, S and SΦμ: (n, 3)."""
         return self._of(documents, lambda segment: segment.document_scalars)
 
-    def features(self, documents: DocIds) -> tuple[npt.NDArray[np.int64], _Packed]:
+    def features(self, documents: DocIds) -> tuple[Numbers, _Packed]:
         """Return the start of the features of each document, (n + 1,), and the features."""
         pieces = [self.built.features[:0]]
         numbers = np.searchsorted(self._firsts, documents, "right") - 1
@@ -322,7 +321,7 @@ class SegmentedExpansion:
 
 
 def _kernel_of(
-    starts: npt.NDArray[np.int64],
+    starts: Numbers,
     features: _Packed,
     scalars: npt.NDArray[np.float32],
     mean: npt.NDArray[np.float32],

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from scipy.cluster.vq import kmeans2
 
 from klsa_search.collection.model import Document
-from klsa_search.core.array_types import Matrix
+from klsa_search.core.array_types import Matrix, Numbers
 from klsa_search.core.parallel import one_blas_thread
 from klsa_search.core.wording import counted
 from klsa_search.errors import QueryError
@@ -35,8 +35,6 @@ _COPY: Final = 1e-12
 
 _BLOCK: Final = 2**22
 """Postings processed at a time."""
-
-_Labels = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +133,7 @@ def title_of(index: Index, document: Document) -> str:
     return document.title or snippet(document.text, (), index.analyzer, length=_LENGTH)
 
 
-def k_means(points: Matrix, k: int, seed: int) -> tuple[Matrix, _Labels]:
+def k_means(points: Matrix, k: int, seed: int) -> tuple[Matrix, Numbers]:
     """Return the centres (k, m) and the labels of points, with the least inertia of five starts."""
     generator = np.random.default_rng(seed)
 
@@ -175,10 +173,10 @@ def k_means_plus_plus(points: Matrix, k: int, generator: np.random.Generator) ->
     return points[chosen]
 
 
-def words_of_clusters(index: Index, labels: _Labels, k: int, count: int) -> list[tuple[str, ...]]:
+def words_of_clusters(index: Index, labels: Numbers, k: int, count: int) -> list[tuple[str, ...]]:
     """Return the words with the highest impact in each cluster; `labels` is k for none."""
     bm25 = index.arrays.query_kernel
-    terms = len(bm25.frequencies)
+    terms = len(bm25.counts.frequencies)
     sums = np.zeros(terms * (k + 1))
     live = index.arrays.live_docs()
     for terms_of_batch, documents, saturations in bm25.postings.batches(_BLOCK):
@@ -188,7 +186,7 @@ def words_of_clusters(index: Index, labels: _Labels, k: int, count: int) -> list
     by_cluster *= (bm25.postings.step * bm25.term_weights(np.arange(terms)))[:, None]
     by_cluster[index.arrays.common] = 0
     sizes = np.bincount(labels, minlength=k + 1)
-    overall = by_cluster.sum(axis=1) / max(bm25.documents, 1)
+    overall = by_cluster.sum(axis=1) / max(bm25.counts.documents, 1)
     strongest = []
     for number in range(k):
         strength = by_cluster[:, number] / max(sizes[number], 1) - overall

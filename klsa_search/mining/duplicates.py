@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from klsa_search.core.array_types import Numbers
 from klsa_search.core.progress import NEIGHBOURS, Progress
 from klsa_search.kernels.document_kernel import DocumentKernel, scaled_rows
 from klsa_search.kernels.nearest_neighbours import nearest_rows
@@ -161,9 +162,7 @@ def _mean_documents(index: Index) -> list[int]:
     return [int(document) for document in means[has_content]]
 
 
-def leaders_of(
-    pairs: sparse.csr_array, least: float, ordinals: npt.NDArray[np.int64]
-) -> npt.NDArray[np.int64]:
+def leaders_of(pairs: sparse.csr_array, least: float, ordinals: Numbers) -> Numbers:
     """Return the first document of the group that each document joins, -1 for none: (N,).
 
     ordinals  (N,) by which documents are ordered
@@ -179,9 +178,7 @@ def leaders_of(
     return leaders
 
 
-def _group(
-    index: Index, members: list[tuple[int, float]], ordinals: npt.NDArray[np.int64]
-) -> DuplicateGroup:
+def _group(index: Index, members: list[tuple[int, float]], ordinals: Numbers) -> DuplicateGroup:
     members = sorted(members, key=lambda member: int(ordinals[member[0]]))
     rows = np.array([row for row, _ in members])
     documents = index.documents_at(index.arrays.doc_ids_at(rows))

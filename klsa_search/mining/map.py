@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import DocIds, Integers, Matrix
+from klsa_search.core.array_types import DocIds, Integers, Matrix, Numbers
 from klsa_search.core.parallel import one_blas_thread
 from klsa_search.mining.clusters import k_means, words_of_clusters
 from klsa_search.mining.similar import LATENT, document_coordinates
@@ -161,9 +161,7 @@ def _sample(doc_ids: DocIds) -> DocIds:
     return doc_ids[np.arange(MAX_POINTS) * len(doc_ids) // MAX_POINTS]
 
 
-def _labels(
-    coordinates: Matrix, placed: npt.NDArray[np.bool_], centres: Matrix
-) -> npt.NDArray[np.int64]:
+def _labels(coordinates: Matrix, placed: npt.NDArray[np.bool_], centres: Matrix) -> Numbers:
     """Return the nearest centre of each document; the number of centres for none."""
     labels = np.full(len(coordinates), len(centres), np.int64)
     if not len(centres):
@@ -183,7 +181,7 @@ def _shown(basis: DocIds, later: DocIds, drawable: npt.NDArray[np.bool_]) -> Doc
 
 def _clusters(
     index: Index,
-    labels: npt.NDArray[np.int64],
+    labels: Numbers,
     order: Integers,
     sizes: Integers,
     words: int,
@@ -238,8 +236,6 @@ _STEP = 127
 _INSIDE = 0.95
 """Share of the documents of a cluster within half the distance to the next one."""
 
-_Labels = npt.NDArray[np.int64]
-
 
 class ClusterLayout(NamedTuple):
     """Places of documents with coordinates of m dimensions, in k clusters.
@@ -254,7 +250,7 @@ class ClusterLayout(NamedTuple):
     axes: Matrix
 
     @classmethod
-    def of(cls, points: Matrix, centres: Matrix, labels: _Labels) -> ClusterLayout:
+    def of(cls, points: Matrix, centres: Matrix, labels: Numbers) -> ClusterLayout:
         """Return the layout of points (n, m) of length 1, scaled to fit into 0..1.
 
         labels  (n,) cluster of each; each cluster has a point
@@ -271,7 +267,7 @@ class ClusterLayout(NamedTuple):
                 axes[number] *= radius / spread
         return cls(centres, middles, axes)._scaled(points, labels)
 
-    def positions(self, points: Matrix, labels: _Labels) -> Matrix:
+    def positions(self, points: Matrix, labels: Numbers) -> Matrix:
         """Return the positions of points (n, m) in clusters (n,): (n, 2), each within 0..1."""
         placed = np.zeros((len(points), 2))
         for number in np.unique(labels).tolist():
@@ -282,7 +278,7 @@ class ClusterLayout(NamedTuple):
             )
         return np.clip(placed, 0.0, 1.0)
 
-    def _scaled(self, points: Matrix, labels: _Labels) -> ClusterLayout:
+    def _scaled(self, points: Matrix, labels: Numbers) -> ClusterLayout:
         """Return a layout whose larger span is 1, and whose smaller one is in the middle."""
         raw = [
             self.middles[number]

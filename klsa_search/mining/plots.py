@@ -138,7 +138,7 @@ def draw_terms(index: Index, path: Path) -> None:
     Raise QueryError for an index without a latent space; for other errors see `save_figure`.
     """
     vectors = np.asarray(term_vectors(index), np.float64)
-    frequencies = index.arrays.query_kernel.frequencies
+    frequencies = index.arrays.query_kernel.counts.frequencies
     # Rare terms are damped: see `related`.
     strengths = vectors * (frequencies / (frequencies + DAMPING))[:, None]
     dimensions = min(_DIMENSIONS, index.arrays.latent.terms.shape[1])

@@ -98,7 +98,7 @@ def strongest_terms(
             term=names[at],
             weight=float(weights[at]),
             count=int(counts.data[at]),
-            documents=int(snapshot.query_kernel.frequencies[counts.indices[at]]),
+            documents=int(snapshot.query_kernel.counts.frequencies[counts.indices[at]]),
         )
         for at in order
     )
@@ -152,7 +152,7 @@ def related(index: Index, term: str, k: int = 10) -> tuple[RelatedTerm, ...]:
     numbers = _numbers(index, checked_argument("term", term, str))
     vectors = term_vectors(index)
     query = vectors[numbers].sum(axis=0)
-    frequencies = index.arrays.query_kernel.frequencies
+    frequencies = index.arrays.query_kernel.counts.frequencies
     cosines = _cosines(vectors, query) * (frequencies / (frequencies + DAMPING))
     cosines[frequencies < 2] = 0
     cosines[numbers] = 0

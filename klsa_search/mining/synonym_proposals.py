@@ -89,7 +89,7 @@ class _Words:
         # In a small collection some of them are in no document.
         self._ignored = frozenset[str]().union(*map(stop_list, index.analyzer.languages))
         self._numbers = index.arrays.vocabulary.numbers
-        self._frequencies = index.arrays.query_kernel.frequencies
+        self._frequencies = index.arrays.query_kernel.counts.frequencies
 
     def of(self, text: str) -> dict[str, str]:
         """Return the words of a text by term, in order."""

@@ -14,7 +14,7 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import DocumentMask, starts_of
+from klsa_search.core.array_types import DocumentMask, Numbers, starts_of
 from klsa_search.storage.current import step_for
 from klsa_search.storage.files import unreadable
 
@@ -46,7 +46,7 @@ def write_arrays(generation: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> No
 def write_lists(
     generation: Path,
     names: tuple[str, str],
-    parts: Sequence[tuple[npt.NDArray[np.generic], npt.NDArray[np.int64]]],
+    parts: Sequence[tuple[npt.NDArray[np.generic], Numbers]],
     live: DocumentMask,
 ) -> None:
     """Write the lists of live documents, one after the other, and the start of each.

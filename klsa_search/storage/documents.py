@@ -33,7 +33,7 @@ from klsa_search import _native
 from klsa_search.analysis.passages import SEPARATOR, cut
 from klsa_search.collection.model import Document, id_hash
 from klsa_search.collection.vectors import set_vectors, vectors_of, vectors_of_passage
-from klsa_search.core.array_types import DocumentMask
+from klsa_search.core.array_types import DocumentMask, Numbers
 from klsa_search.core.lazy import lazy_property
 from klsa_search.errors import DocumentNotFound, IndexDamaged
 from klsa_search.storage.arrays import (
@@ -68,11 +68,11 @@ class RecordsPart:
     starts   (n + 1,) start of each
     """
 
-    def __init__(self, content: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64]) -> None:
+    def __init__(self, content: npt.NDArray[np.uint8], starts: Numbers) -> None:
         self.content, self.starts = content, starts
 
     @lazy_property
-    def longest(self) -> npt.NDArray[np.int64]:
+    def longest(self) -> Numbers:
         """The sizes of the `MAX_LONGEST` longest, in any order. Cost: O(n)."""
         sizes = np.diff(self.starts)
         count = min(MAX_LONGEST, len(sizes))
@@ -83,7 +83,7 @@ def _canonical(metadata: Mapping[str, Any]) -> str:
     return json.dumps(metadata, sort_keys=True)
 
 
-def starts_of(content: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64] | None:
+def starts_of(content: npt.NDArray[np.uint8]) -> Numbers | None:
     """Return the start of each record, and the end of the last; None if they do not fit together.
 
     Cost: 0.3 µs a record.
@@ -324,7 +324,7 @@ class DocumentReader:
         doc_ids = (int(key) & _DOC_ID for key in self.keys[first:after])
         return next((doc_id for doc_id in doc_ids if self._record(doc_id).id == id), None)
 
-    def existing(self, ids: Sequence[str]) -> npt.NDArray[np.int64]:
+    def existing(self, ids: Sequence[str]) -> Numbers:
         """Return the doc ids of those IDs that exist: (n,) int64."""
         doc_ids = (self.find(id_) for id_ in ids)
         return np.array([doc_id for doc_id in doc_ids if doc_id is not None], np.int64)

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search import _native
-from klsa_search.core.array_types import DocIds, Integers, SparseRows, ranks_of, starts_of
+from klsa_search.core.array_types import DocIds, Integers, Numbers, SparseRows, ranks_of, starts_of
 from klsa_search.core.field_weights import SearchedFields
 from klsa_search.core.lazy import lazy_property
 from klsa_search.kernels.counts import Block, TermCounts
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _FIRST, _SHORT_RANKS, _LATER = 68, 60, 2863  # first code, terms with short codes, code after these
 
 Codes = npt.NDArray[np.uint8]
-ForwardPart = tuple[Codes, npt.NDArray[np.int64]]
+ForwardPart = tuple[Codes, Numbers]
 
 
 def write_forward(generation: Path, blocks: Iterable[Block], counts: TermCounts) -> None:
@@ -53,13 +53,13 @@ def write_forward(generation: Path, blocks: Iterable[Block], counts: TermCounts)
     write_arrays(generation, {"forward_starts": starts, "forward_ranks": ranks})
 
 
-def codes_of(ranks: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+def codes_of(ranks: npt.NDArray[np.int32]) -> Numbers:
     """Return the codes of ranks of terms."""
     wide = ranks.astype(np.int64)
     return wide + np.where(wide < _SHORT_RANKS, _FIRST, _LATER - _SHORT_RANKS)
 
 
-def encoded(block: Block, ranks: npt.NDArray[np.int32]) -> tuple[Codes, npt.NDArray[np.int64]]:
+def encoded(block: Block, ranks: npt.NDArray[np.int32]) -> tuple[Codes, Numbers]:
     """Return the codes of documents of equally many parts, and their sizes. Cost: 3 ns a word."""
     return _native.encode_documents(block.words, block.lengths, ranks, len(block.parts))
 
@@ -138,12 +138,12 @@ class Forward:
         starts = starts_of(sizes)
         return SparseRows(starts, terms, counts, (len(documents), len(self.ranks)))
 
-    def term_counts(self, term: int, documents: DocIds) -> npt.NDArray[np.int64]:
+    def term_counts(self, term: int, documents: DocIds) -> Numbers:
         """Return f(t,d) of one term in some documents: (n,). Cost: 3 ns a word."""
         (code,) = codes_of(self.ranks[[term]]).tolist()
         return self.words.count_term(_as_int64(documents), code, self._weights)
 
-    def part_counts(self, term: int, documents: DocIds) -> npt.NDArray[np.int64]:
+    def part_counts(self, term: int, documents: DocIds) -> Numbers:
         """Return f(t,d) of one term in each part of some documents: (n, parts).
 
         In the text, the last part, only if another part contains it. Cost: 3 ns a word of the parts
@@ -154,5 +154,5 @@ class Forward:
         return counts.reshape(len(documents), len(self.fields.names))
 
 
-def _as_int64(documents: DocIds) -> npt.NDArray[np.int64]:
+def _as_int64(documents: DocIds) -> Numbers:
     return np.ascontiguousarray(documents, np.int64)

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Final
 from pydantic import ValidationError
 
 from klsa_search.collection.model import id_hash
+from klsa_search.core.array_types import Numbers
 from klsa_search.errors import IndexDamaged
 from klsa_search.storage.checksums import check_once, check_sizes
 from klsa_search.storage.current import (
@@ -100,15 +101,15 @@ class CollectionTerms:
     vocabulary: Vocabulary
     trained_terms: int
     positions: npt.NDArray[np.int32]
-    starts: npt.NDArray[np.int64]
-    counts: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
+    starts: Numbers
+    counts: tuple[Numbers, Numbers]
     passages: CollectionTerms | None = None
 
     def __len__(self) -> int:
         """Return V + T, the number of terms."""
         return len(self.vocabulary)
 
-    def numbers_of(self, partition: int) -> npt.NDArray[np.int64]:
+    def numbers_of(self, partition: int) -> Numbers:
         """Return the numbers of the terms of a partition, in the order of its files, ascending."""
         import numpy as np
 

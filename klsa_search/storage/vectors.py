@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from klsa_search.collection.model import Document
 from klsa_search.collection.vectors import VECTORS, dimension_fault, vectors_of
-from klsa_search.core.array_types import DocumentMask, GrowableArray
+from klsa_search.core.array_types import DocumentMask, GrowableArray, Numbers
 from klsa_search.errors import BadDocument, IndexBusy
 from klsa_search.kernels.vector_space import VectorRows, VectorSpace, VectorSpaces, scales_of
 from klsa_search.storage.arrays import ArrayWriter, open_array, write_arrays
@@ -104,7 +104,7 @@ class VectorsWriter(AbstractContextManager["VectorsWriter"]):
 
 
 def write_vectors(
-    generation: Path, spaces: VectorSpaces, live: DocumentMask, numbers: npt.NDArray[np.int64]
+    generation: Path, spaces: VectorSpaces, live: DocumentMask, numbers: Numbers
 ) -> None:
     """Write the vectors of live documents: of each space, in order.
 

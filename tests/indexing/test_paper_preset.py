@@ -50,7 +50,7 @@ def test_scores_are_what_they_were(paper, query, ranker):
 
 def test_terms_weigh_what_is_published(paper):
     kernel = paper.arrays.query_kernel
-    assert (kernel.burstiness(np.arange(len(kernel.frequencies))) == 1).all()
+    assert (kernel.burstiness(np.arange(len(kernel.counts.frequencies))) == 1).all()
     assert len(paper.arrays.common) == 0
     assert paper.arrays.forward.fields.weights == (1, 1)
     assert "hello" not in paper.analyzer.terms("hello of the problem")

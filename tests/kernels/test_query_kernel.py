@@ -19,7 +19,7 @@ from tests.support.worlds import counts_of, idf_of_counts, query_kernel, random_
 
 def every(kernel):
     """Return the numbers of all terms."""
-    return np.arange(len(kernel.frequencies))
+    return np.arange(len(kernel.counts.frequencies))
 
 
 def bursts(frequencies, occurrences, documents, limit):

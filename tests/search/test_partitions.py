@@ -544,8 +544,10 @@ def frequencies(partition):
     snapshot = partition.state().snapshot
     kernel, vocabulary = snapshot.query_kernel, snapshot.vocabulary
     # Compiled code reads these by the numbers of terms that only other partitions contain.
-    assert len(kernel.postings.best) == len(kernel.frequencies) == len(vocabulary)
-    counts = zip(kernel.frequencies.tolist(), kernel.occurrences.tolist(), strict=True)
+    assert len(kernel.postings.best) == len(kernel.counts.frequencies) == len(vocabulary)
+    counts = zip(
+        kernel.counts.frequencies.tolist(), kernel.counts.occurrences.tolist(), strict=True
+    )
     found = {term: each for term, each in zip(vocabulary.terms, counts, strict=True) if each[0]}
     assert {vocabulary.terms[number] for number in vocabulary.numbers.values()} == found.keys()
     assert vocabulary.numbers.keys() == found.keys()

@@ -11,15 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from klsa_search.core.array_types import Numbers
 from klsa_search.kernels.bm25 import live_length
 from klsa_search.kernels.postings import Segment
 from klsa_search.kernels.query_kernel import DocumentCounts
 from klsa_search.kernels.vector_space import VectorSpace, VectorSpaces
 from klsa_search.storage.partitions import CollectionTerms
-
-_Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,9 +30,9 @@ class CountChanges:
     later        document frequency and occurrences of each term that the build does not have
     """
 
-    terms: _Numbers
-    frequencies: _Numbers
-    occurrences: _Numbers
+    terms: Numbers
+    frequencies: Numbers
+    occurrences: Numbers
     later: Mapping[str, tuple[int, int]]
 
     @classmethod

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from klsa_search import _native
 from klsa_search._native import LocalSeeds, SharedSeeds
-from klsa_search.core.array_types import DocIds, DocumentMask, Integers, Scores
+from klsa_search.core.array_types import DocIds, DocumentMask, Integers, Numbers, Scores
 from klsa_search.kernels.query_kernel import QueryKernel
 from klsa_search.lowrank.sparse_expansion import (
     LEVELS,
@@ -69,7 +69,7 @@ class DocFeatures(NamedTuple):
     document_scalars  (n, 3) float32: their step, S and SΦμ
     """
 
-    starts: npt.NDArray[np.int64]
+    starts: Numbers
     entries: npt.NDArray[np.uint32]
     document_scalars: npt.NDArray[np.float32]
 
@@ -78,7 +78,7 @@ class DocFeatures(NamedTuple):
         """Return the features of documents of an index. Cost: their entries."""
         return cls(*expansion.features(documents), expansion.document_scalars(documents))
 
-    def at(self, position: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    def at(self, position: int) -> tuple[Numbers, npt.NDArray[np.float64]]:
         """Return numbers and values of the features of one of the documents."""
         entries = self.entries[self.starts[position] : self.starts[position + 1]]
         levels = (entries & np.uint32(LEVELS)).astype(np.float64)
@@ -97,7 +97,7 @@ class SeedRows(NamedTuple):
     near       number of entries of a row that count for coverage, the first ones
     """
 
-    documents: npt.NDArray[np.int64]
+    documents: Numbers
     levels: npt.NDArray[np.uint8]
     steps: npt.NDArray[np.float32]
     width: int
@@ -251,7 +251,7 @@ class KlsaEngine:
         small: bool,
         live: Mask | None = None,
         reverse: ReverseNeighbours | None = None,
-        partition: tuple[npt.NDArray[np.int64] | None, RemoteRows] = (None, NO_REMOTE_ROWS),
+        partition: tuple[Numbers | None, RemoteRows] = (None, NO_REMOTE_ROWS),
     ) -> None:
         self._kernel, self._small = kernel, small
         ordinals, remote_rows = partition
@@ -392,7 +392,7 @@ class KlsaEngine:
                 depth = documents
             return RerankDepths(documents, depth, mask.size, True)
         filtered = 0 if mask is None else max(k, params.best)
-        if self._small and k >= min(ALL_CANDIDATES, self._kernel.documents):
+        if self._small and k >= min(ALL_CANDIDATES, self._kernel.counts.documents):
             return RerankDepths(documents, documents, filtered, False)
         return _depths(k, filtered, coverage)
 
@@ -426,7 +426,7 @@ def _engine(
         weights=kernel.native,
         best=contiguous(postings.best, np.uint16),
         step=postings.step,
-        deleted=postings.size - kernel.local_documents,
+        deleted=postings.size - kernel.local_counts.documents,
         live=None if live is None else live.words,
         model=model,
         reverse=None if reverse is None else (reverse.row_of, reverse.rows, reverse.steps),

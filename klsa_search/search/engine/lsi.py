@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import Basis, Eigenvalues, Scores
+from klsa_search.core.array_types import Basis, Eigenvalues, Numbers, Scores
 from klsa_search.core.lazy import lazy_property
 from klsa_search.core.parameters import RankingSettings
 from klsa_search.kernels.document_kernel import DocumentKernel
@@ -93,7 +93,7 @@ class LsiSpace:
         length = self._lengths_of(parameters.dimensions)[document]
         return values / length if length > 0 else np.zeros_like(values)
 
-    def _row(self, terms: npt.NDArray[np.int64], query_weights: npt.NDArray[np.float32]) -> Scores:
+    def _row(self, terms: Numbers, query_weights: npt.NDArray[np.float32]) -> Scores:
         """Return inner products of log-tf·idf vectors: (N,) float32. Cost: the postings."""
         row, postings = np.zeros(self.postings.size, np.float32), self.postings
         ends = np.cumsum(postings.frequencies)

@@ -72,7 +72,7 @@ def open_snapshot(
         weighting=TermWeighting(settings.burstiness, common, settings.common_weight, settings.idf),
     )
     if trained is not None and not is_partition:  # after a compaction
-        vocabulary = vocabulary.without(query_kernel.frequencies == 0)
+        vocabulary = vocabulary.without(query_kernel.counts.frequencies == 0)
         small = trained.documents <= SMALL
     else:
         small = stored

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import Basis, DocIds, DocumentMask, Eigenvalues, Matrix, Scores
+from klsa_search.core.array_types import (
+    Basis,
+    DocIds,
+    DocumentMask,
+    Eigenvalues,
+    Matrix,
+    Numbers,
+    Scores,
+)
 from klsa_search.core.lazy import lazy_property
 from klsa_search.core.parameters import RankingSettings
 from klsa_search.delta.statistics import Pairs, trained_statistics
@@ -106,7 +114,7 @@ class IndexArrays:
     generation: Path
     vocabulary: Vocabulary
     query_kernel: QueryKernel
-    common: npt.NDArray[np.int64]
+    common: Numbers
     lengths: npt.NDArray[np.int32]
     eigenvalues: Eigenvalues
     eigenvectors: Basis
@@ -125,7 +133,7 @@ class IndexArrays:
     reverse: ReverseNeighbours | None = None
     average_length: float | None = None
     vectors: VectorSpaces = field(default_factory=dict)
-    ordinals: npt.NDArray[np.int64] | None = None
+    ordinals: Numbers | None = None
     collection: CollectionTerms | None = None
     remote_rows: RemoteRows = NO_REMOTE_ROWS
     unrestricted: IndexArrays | None = None
@@ -178,7 +186,7 @@ class IndexArrays:
             for space in self.vectors.values()
         )
 
-    def ordinals_of(self, doc_ids: DocIds) -> npt.NDArray[np.int64]:
+    def ordinals_of(self, doc_ids: DocIds) -> Numbers:
         """Return the ordinals of documents, by which those of several partitions are ordered: (n,).
 
         The ordinal of a document of the build is its number in the source, which no other document
@@ -192,9 +200,7 @@ class IndexArrays:
         of_build = self.ordinals[positions] if built else numbers
         return np.where(numbers < built, of_build, FIRST_LATER + numbers)
 
-    def doc_ids_of(
-        self, ordinals: npt.NDArray[np.int64]
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    def doc_ids_of(self, ordinals: Numbers) -> tuple[Numbers, npt.NDArray[np.bool_]]:
         """Return the doc ids of ordinals, and which of these are in this partition: (n,) each."""
         if self.ordinals is None:
             return ordinals, ordinals < len(self)
@@ -207,15 +213,15 @@ class IndexArrays:
         is_later = (later >= built) & (later < len(self))
         return np.where(is_later, later, positions), is_built | is_later
 
-    def rows_of(self, doc_ids: Sequence[int] | DocIds) -> npt.NDArray[np.int64]:
+    def rows_of(self, doc_ids: Sequence[int] | DocIds) -> Numbers:
         """Return the rows of doc ids of the index in arrays of all documents: (n,)."""
         return np.asarray(doc_ids, np.int64)
 
-    def doc_ids_at(self, rows: DocIds) -> npt.NDArray[np.int64]:
+    def doc_ids_at(self, rows: DocIds) -> Numbers:
         """Return the doc ids of the index of rows in arrays of all documents: (n,)."""
         return rows.astype(np.int64)
 
-    def in_order(self, mask: DocumentMask) -> npt.NDArray[np.int64]:
+    def in_order(self, mask: DocumentMask) -> Numbers:
         """Return the rows of the documents of a mask, in the order of `Index.ids`: (n,)."""
         rows = np.flatnonzero(mask)
         return np.asarray(rows[np.argsort(self.ordinals_of(rows), kind="stable")])
@@ -350,7 +356,7 @@ class Snapshot(IndexArrays):
         return rows_of_shares(columns, levels, (len(self), len(self) + len(self.remote_ordinals)))
 
     @_shared_property
-    def remote_ordinals(self) -> npt.NDArray[np.int64]:
+    def remote_ordinals(self) -> Numbers:
         """Ordinals of documents of other partitions in rows of D, ascending: (R,)."""
         remote = self.remote_rows
         return np.unique(remote.documents[remote.levels > 0]).astype(np.int64)

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from klsa_search.core.array_types import DocIds, Scores, values_at
+from klsa_search.core.array_types import DocIds, Numbers, Scores, values_at
 from klsa_search.core.deadlines import check_deadline
 from klsa_search.core.parameters import RankingSettings
 from klsa_search.search.engine.engine import DocFeatures, SeedRows
@@ -34,7 +34,6 @@ from klsa_search.search.explain.explanation import (
 from klsa_search.search.explain.score_parts import (
     NOT_NAMED,
     Covered,
-    Numbers,
     RowSplitter,
     ScoreParts,
     Values,

@@ -29,7 +29,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import DocIds
+from klsa_search.core.array_types import DocIds, Numbers
 from klsa_search.core.lazy import lazy_property
 from klsa_search.lowrank.coverage import HALF, NEIGHBOURHOOD
 from klsa_search.lowrank.sparse_expansion import LEVELS
@@ -83,7 +83,7 @@ def coverage_of(
 
 
 def _term_coverage(
-    snapshot: Snapshot, terms: npt.NDArray[np.int64], documents: DocIds
+    snapshot: Snapshot, terms: Numbers, documents: DocIds
 ) -> tuple[Values, npt.NDArray[np.bool_]]:
     """Return g of each term in the documents, and whether they contain it: (n, d) each.
 

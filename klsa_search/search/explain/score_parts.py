@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import DocIds, Scores, values_at
+from klsa_search.core.array_types import DocIds, Numbers, Scores, values_at
 from klsa_search.core.parameters import RankingSettings
 from klsa_search.kernels.postings import UNIT
 from klsa_search.lowrank.coverage import HALF, NEIGHBOURHOOD
@@ -24,7 +24,6 @@ from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.rankers.boosted_bm25 import boosted_postings
 from klsa_search.search.rankers.klsa import parts_of
 
-Numbers = npt.NDArray[np.int64]
 Values = npt.NDArray[np.float64]
 
 
@@ -106,7 +105,7 @@ def engine_parts(
     terms: Numbers,
     step: float,
     parameters: RankingSettings,
-    rows: tuple[SeedRows, npt.NDArray[np.int64]],
+    rows: tuple[SeedRows, Numbers],
 ) -> Iterator[ScoreParts]:
     """Yield the parts of scores by the engine.
 

@@ -18,9 +18,8 @@ from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
-from klsa_search.core.array_types import DocumentMask
+from klsa_search.core.array_types import DocumentMask, Numbers
 from klsa_search.core.deadlines import check_deadline
 from klsa_search.errors import QueryError
 from klsa_search.search.engine.mask import Mask
@@ -63,7 +62,7 @@ _OVERHEAD: Final = 2**11
 ID: Final = "id"
 """Field of the IDs of documents in a filter, unless a field of metadata has this name."""
 
-FindDocuments = Callable[[Sequence[str]], npt.NDArray[np.int64]]
+FindDocuments = Callable[[Sequence[str]], Numbers]
 
 
 def mask_of(

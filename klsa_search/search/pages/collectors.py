@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import DocIds, DocumentMask, Scores
+from klsa_search.core.array_types import DocIds, DocumentMask, Numbers, Scores
 from klsa_search.errors import QueryError
 from klsa_search.search.engine.mask import Mask, intersection
 from klsa_search.search.engine.top_docs import (
@@ -62,7 +62,7 @@ def sort_keys(sort: Iterable[str], fields: Fields) -> list[SortKey]:
     return keys
 
 
-def ranks_by(keys: Sequence[SortKey], doc_ids: DocIds) -> npt.NDArray[np.int64]:
+def ranks_by(keys: Sequence[SortKey], doc_ids: DocIds) -> Numbers:
     """Return ranks of documents by the keys: (n,), equal for equal documents.
 
     Of several values the smallest counts, or the largest in descending order; documents without a
@@ -410,7 +410,7 @@ def distinct_field(name: str | None, state: State) -> Field | None:
     return field
 
 
-def _groups_of(field: Field, doc_ids: DocIds) -> npt.NDArray[np.int64]:
+def _groups_of(field: Field, doc_ids: DocIds) -> Numbers:
     """Number the values of documents with at most one each: (n,), -1 for none."""
     values, present = values_of(field, doc_ids, descending=False)
     groups = np.unique(values, return_inverse=True)[1].astype(np.int64)

@@ -110,7 +110,8 @@ def _is_contained(state: State, code: str, runs: Sequence[str], evidence: Eviden
         return parser.codes.code(code, evidence) is not None
 
     def containing() -> int:
-        words, frequencies = parser.pieces.words(code), state.snapshot.query_kernel.frequencies
-        return sum(int(frequencies[word.number]) for word in words if word.number >= 0)
+        frequencies = state.snapshot.query_kernel.counts.frequencies
+        numbers = (word.number for word in parser.pieces.words(code))
+        return sum(int(frequencies[number]) for number in numbers if number >= 0)
 
     return evidence.of(("number", code), containing) > 0

@@ -13,9 +13,8 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-from klsa_search.core.array_types import DocIds, starts_of
+from klsa_search.core.array_types import DocIds, Numbers, starts_of
 from klsa_search.core.lazy import lazy_property
 from klsa_search.kernels.postings import Segment, Segments
 from klsa_search.kernels.query_kernel import DocumentCounts, QueryKernel
@@ -30,8 +29,6 @@ from klsa_search.search.parts.reading import global_doc_ids, local_doc_ids, posi
 if TYPE_CHECKING:
     from scipy import sparse
 
-_Numbers = npt.NDArray[np.int64]
-
 
 @dataclass(frozen=True)
 class JoinedArrays(IndexArrays):
@@ -43,14 +40,14 @@ class JoinedArrays(IndexArrays):
     """
 
     partitions: tuple[Snapshot, ...] = ()
-    starts: _Numbers = field(default_factory=lambda: np.zeros(1, np.int64))
-    numbers: tuple[_Numbers, ...] = ()
+    starts: Numbers = field(default_factory=lambda: np.zeros(1, np.int64))
+    numbers: tuple[Numbers, ...] = ()
 
-    def rows_of(self, doc_ids: Sequence[int] | DocIds) -> _Numbers:
+    def rows_of(self, doc_ids: Sequence[int] | DocIds) -> Numbers:
         """Return the rows of doc ids of the index in arrays of all documents: (n,)."""
         return positions_of(np.asarray(doc_ids, np.int64), np.diff(self.starts).tolist())
 
-    def doc_ids_at(self, rows: DocIds) -> _Numbers:
+    def doc_ids_at(self, rows: DocIds) -> Numbers:
         """Return the doc ids of the index of rows in arrays of all documents: (n,)."""
         numbers = np.searchsorted(self.starts, rows, "right") - 1
         return global_doc_ids(numbers, rows - self.starts[numbers])
@@ -64,7 +61,7 @@ class JoinedArrays(IndexArrays):
         doc_ids, is_here = partition.doc_ids_of(ordinals)
         sorted_, rows = self._by_ordinal
         remote = rows[np.minimum(np.searchsorted(sorted_, ordinals), len(rows) - 1)]
-        nearest: _Numbers = np.where(is_here, self.starts[number] + doc_ids, remote)
+        nearest: Numbers = np.where(is_here, self.starts[number] + doc_ids, remote)
         return nearest
 
     def counts_of(self, documents: DocIds) -> sparse.csr_array:
@@ -74,7 +71,7 @@ class JoinedArrays(IndexArrays):
         terms = len(self.vocabulary)
         partition_numbers = np.searchsorted(self.starts, documents, "right") - 1
         blocks = [sparse.csr_array((0, terms), dtype=np.float32)]
-        order: list[_Numbers] = []
+        order: list[Numbers] = []
         for number, partition in enumerate(self.partitions):
             order.append(np.flatnonzero(partition_numbers == number))
             rows = partition.counts_of(documents[order[-1]] - self.starts[number])
@@ -86,7 +83,7 @@ class JoinedArrays(IndexArrays):
         return counts
 
     @lazy_property
-    def _by_ordinal(self) -> tuple[_Numbers, _Numbers]:
+    def _by_ordinal(self) -> tuple[Numbers, Numbers]:
         """All ordinals, ascending, and the row of each."""
         assert self.ordinals is not None
         rows = np.argsort(self.ordinals)
@@ -111,7 +108,7 @@ def joined(
     frequencies, occurrences = np.zeros((2, terms), np.int64)
     frequencies[numbers[0]] = first.query_kernel.counts.frequencies
     occurrences[numbers[0]] = first.query_kernel.counts.occurrences
-    counts = DocumentCounts(first.query_kernel.documents, frequencies, occurrences)
+    counts = DocumentCounts(first.query_kernel.counts.documents, frequencies, occurrences)
     common = np.sort(numbers[0][first.common])
     segments = [
         Segment.of(int(start) + part.first, part.postings, term_numbers[part.numbers()])
@@ -145,11 +142,11 @@ def joined(
     )
 
 
-def _vocabulary_of(partitions: Sequence[Snapshot]) -> tuple[Vocabulary, list[_Numbers]]:
+def _vocabulary_of(partitions: Sequence[Snapshot]) -> tuple[Vocabulary, list[Numbers]]:
     collection = partitions[0].collection
     assert collection is not None
     new: dict[str, int] = {}
-    numbers: list[_Numbers] = []
+    numbers: list[Numbers] = []
     for partition in partitions:
         of_later = [
             new.setdefault(term, len(collection) + len(new))
@@ -159,7 +156,7 @@ def _vocabulary_of(partitions: Sequence[Snapshot]) -> tuple[Vocabulary, list[_Nu
     return collection.vocabulary.extended(list(new)), numbers
 
 
-def _spaces_of(partitions: Sequence[Snapshot], starts: _Numbers) -> VectorSpaces:
+def _spaces_of(partitions: Sequence[Snapshot], starts: Numbers) -> VectorSpaces:
     return {
         name: replace(
             space,

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search._native import LocalSeeds, SharedSeeds
-from klsa_search.core.array_types import DocIds, Scores
+from klsa_search.core.array_types import DocIds, Numbers, Scores
 from klsa_search.search.engine.engine import MAX_SEEDS, KlsaEngine, KlsaParams
 from klsa_search.search.engine.evidence import NONE, Answers, AnswersPending, Evidence
 from klsa_search.search.engine.top_docs import NO_HITS, TopDocs
@@ -81,7 +81,7 @@ class PartPage(NamedTuple):
     scores: Scores
     total: int
     facets: Mapping[str, Facet]
-    ordinals: npt.NDArray[np.int64] = _NO_ORDINALS
+    ordinals: Numbers = _NO_ORDINALS
     keys: Sequence[Sequence[SortValue]] = ()
     has_id_match: bool = False
     distinct: Sequence[SortValue] = ()

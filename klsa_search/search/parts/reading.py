@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from klsa_search.collection.model import Document
 from klsa_search.core.arguments import checked_items
-from klsa_search.core.array_types import DocIds, DocumentMask, Scores
+from klsa_search.core.array_types import DocIds, DocumentMask, Numbers, Scores
 from klsa_search.core.build_settings import FieldType
 from klsa_search.core.parameters import RankingSettings, SearchParameters
 from klsa_search.errors import ArgumentError, EmbedderFailed
@@ -41,7 +41,7 @@ _BITS: Final = 24
 """Bits of a doc id in a partition."""
 
 
-def global_doc_ids(partition: int | DocIds, doc_ids: DocIds) -> npt.NDArray[np.int64]:
+def global_doc_ids(partition: int | DocIds, doc_ids: DocIds) -> Numbers:
     """Return doc ids of the index for those of a partition, or of a partition each.
 
     >>> global_doc_ids(1, np.array([5], dtype=np.int32)).tolist()
@@ -75,14 +75,14 @@ def masks_of(mask: object, sizes: Sequence[int]) -> list[DocumentMask]:
     return np.split(allowed.allowed, np.cumsum(sizes)[:-1])
 
 
-def positions_of(doc_ids: DocIds, sizes: Sequence[int]) -> npt.NDArray[np.int64]:
+def positions_of(doc_ids: DocIds, sizes: Sequence[int]) -> Numbers:
     """Return the positions of doc ids in arrays of all doc ids, partition by partition: (n,).
 
     sizes  numbers of doc ids of the partitions
     """
     starts = np.cumsum([0, *sizes], dtype=np.int64)[:-1]
     partitions, local = local_doc_ids(doc_ids)
-    positions: npt.NDArray[np.int64] = starts[partitions] + local
+    positions: Numbers = starts[partitions] + local
     return positions
 
 
@@ -149,7 +149,7 @@ def added_spaces(entries: Iterable[SpaceEntry]) -> tuple[SpaceEntry, ...]:
     return tuple(spaces.values())
 
 
-def live_doc_ids(state: State) -> tuple[DocIds, npt.NDArray[np.int64]]:
+def live_doc_ids(state: State) -> tuple[DocIds, Numbers]:
     """Return the doc ids of live documents, and the numbers that order them: (n,) each.
 
     Later documents of several partitions are in the order of these.

@@ -185,7 +185,7 @@ class Corrector:
     @property
     def is_large(self) -> bool:
         """Return whether the index is so large that an unknown word is rather misspelt."""
-        return self._snapshot.query_kernel.documents >= MIN_DOCUMENTS
+        return self._snapshot.query_kernel.counts.documents >= MIN_DOCUMENTS
 
     def frequent(
         self, word: str, least: int, evidence: Evidence, context: tuple[int, ...]
@@ -256,7 +256,7 @@ class Corrector:
 
     def least_score(self, word: str) -> float:
         """Return the score above which a candidate replaces an unknown word."""
-        documents = self._snapshot.query_kernel.documents
+        documents = self._snapshot.query_kernel.counts.documents
         further_letters = max(len(word) - SURE_LETTERS, 0)
         return -PER_LOG_DOCUMENTS * math.log(documents) - PER_LETTER * further_letters
 
@@ -278,7 +278,7 @@ class Corrector:
         for_two = TWO_EDIT_LETTERS if where.context is None else SURE_LETTERS
         edits = 2 if len(word) >= for_two and least == 1 else 1
         terms, distances = self.similar.near(word, edits)
-        frequencies = self._snapshot.query_kernel.frequencies
+        frequencies = self._snapshot.query_kernel.counts.frequencies
         scores = priors(frequencies[terms], distances)
         if where.unfinished and len(word) >= MIN_WORD_LETTERS:
             begun, distances = self.similar.begun(word, 1)
@@ -320,11 +320,11 @@ class Corrector:
         they are in those that contain the term. Cost: the postings of all terms.
         """
         kernel, names = self._snapshot.query_kernel, self._snapshot.vocabulary.terms
-        frequencies, weights = kernel.frequencies, dict.fromkeys(terms, 0.0)
+        frequencies, weights = kernel.counts.frequencies, dict.fromkeys(terms, 0.0)
         contained = [term for term in {*context} if frequencies[term] > 0]
         contained.sort(key=lambda term: (int(frequencies[term]), names[term]))
         for other in contained[:_MAX_CONTEXT]:
-            share = frequencies[other] / kernel.documents
+            share = frequencies[other] / kernel.counts.documents
             both = counts_with(self._snapshot, [[(other,)]], terms, evidence)
             for term in terms:
                 rate = (both[term] + _SMOOTHING * share) / (frequencies[term] + _SMOOTHING)
@@ -344,7 +344,7 @@ class Corrector:
         best = self._best(folded, evidence, where) if len(folded) >= MIN_WORD_LETTERS else None
         if best is not None and best.score > likely:
             return True
-        documents = self._snapshot.query_kernel.documents
+        documents = self._snapshot.query_kernel.counts.documents
         return bool(context) and likely + PER_LOG_DOCUMENTS * math.log(documents) <= 0
 
     def unfinished_score(
@@ -357,7 +357,7 @@ class Corrector:
         """Return the score of the best completion of a folded word: see `Corrector._best`."""
         terms = completions[:_CANDIDATES]
         weights = self.weights(terms, context, evidence)
-        frequencies = self._snapshot.query_kernel.frequencies
+        frequencies = self._snapshot.query_kernel.counts.frequencies
         return max(
             math.log(frequencies[term]) + weights[term] - unfinished_cost(folded, self._name(term))
             for term in terms
@@ -366,7 +366,7 @@ class Corrector:
     def begun(self, beginning: str) -> list[int]:
         """Return terms with a beginning at one edit of a folded text, best first."""
         terms, distances = self.similar.begun(beginning, 1)
-        frequencies = self._snapshot.query_kernel.frequencies
+        frequencies = self._snapshot.query_kernel.counts.frequencies
         scores = dict(zip(terms.tolist(), priors(frequencies[terms], distances), strict=True))
         ordered = best_first(scores, self._snapshot.vocabulary.terms)
         return [term for term in ordered if frequencies[term]]

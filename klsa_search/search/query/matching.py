@@ -12,9 +12,8 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Final, Literal, NamedTuple, cast
 
 import numpy as np
-import numpy.typing as npt
 
-from klsa_search.core.array_types import DocumentMask, Integers
+from klsa_search.core.array_types import DocumentMask, Integers, Numbers
 from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
 from klsa_search.search.engine.snapshot import Snapshot
@@ -89,7 +88,7 @@ def containing_words(
     words = list(words)
     if match == "all":
         return _containing_every(snapshot, words)
-    live, count = snapshot.live_docs(), snapshot.query_kernel.documents
+    live, count = snapshot.live_docs(), snapshot.query_kernel.counts.documents
     contained, total = np.zeros(len(snapshot)), 0.0
     for alternatives in words:
         matching = _containing_one(snapshot, alternatives)
@@ -159,9 +158,7 @@ def documents_of_phrase(
     return documents[matches]
 
 
-def count_in_documents(
-    snapshot: Snapshot, words: Sequence[int], *, as_written: bool
-) -> npt.NDArray[np.int64]:
+def count_in_documents(snapshot: Snapshot, words: Sequence[int], *, as_written: bool) -> Numbers:
     """Return how often documents contain words in sequence, by the weights of fields: (N,).
 
     Words as for `containing_phrase`. Cost: 3 ns a word of all documents.
@@ -269,7 +266,7 @@ def pattern_names(snapshot: Snapshot, words: Sequence[int]) -> tuple[str, ...]:
     )
 
 
-def pattern_of(snapshot: Snapshot, words: Sequence[int]) -> npt.NDArray[np.int64]:
+def pattern_of(snapshot: Snapshot, words: Sequence[int]) -> Numbers:
     """Return words of a phrase as codes of the forward index."""
     numbers = np.array(words, np.int64)
     pattern = np.where(numbers == NO_TERM, NO_TERM, NO_TERM - numbers)

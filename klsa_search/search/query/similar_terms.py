@@ -19,16 +19,16 @@ from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
 from klsa_search.analysis.analyzer import Analyzer
+from klsa_search.core.array_types import Numbers
 from klsa_search.kernels.vocabulary import TermOrder, TermRuns, letter_set
 from klsa_search.search.query.term_dictionary import ENDING
 
-Terms = npt.NDArray[np.int64]
 Distances = npt.NDArray[np.float64]
 
 _CACHED: Final = 4096
 """Words of queries whose similar terms are cached, at most, for each order of terms."""
 
-_NEAR: Final = WeakKeyDictionary[TermOrder, dict[tuple[str, str, int], tuple[Terms, Distances]]]()
+_NEAR: Final = WeakKeyDictionary[TermOrder, dict[tuple[str, str, int], tuple[Numbers, Distances]]]()
 """Where terms near a word are in an order, by the word, its stem and the number of edits.
 
 Later vocabularies share the order of the terms of the build, and with it what was looked up.
@@ -79,7 +79,7 @@ class SimilarTerms:
     def __init__(self, analyzer: Analyzer, runs: TermRuns) -> None:
         self._analyzer, self._runs = analyzer, runs.runs
 
-    def near(self, word: str, edits: int) -> tuple[Terms, Distances]:
+    def near(self, word: str, edits: int) -> tuple[Numbers, Distances]:
         """Return terms near the stem of a word, or near as much of the word as they are long.
 
         word  folded
@@ -95,7 +95,7 @@ class SimilarTerms:
 
     def _near_in(
         self, order: TermOrder, word: str, stem: str, edits: int
-    ) -> tuple[Terms, Distances]:
+    ) -> tuple[Numbers, Distances]:
         near, key = _NEAR.setdefault(order, {}), (word, stem, edits)
         if (cached := near.get(key)) is None:
             if len(near) >= _CACHED:
@@ -105,7 +105,7 @@ class SimilarTerms:
 
     def _find_near(
         self, order: TermOrder, word: str, stem: str, edits: int
-    ) -> tuple[Terms, Distances]:
+    ) -> tuple[Numbers, Distances]:
         length = len(word)
         beginnings = {
             size: word[:size] for size in range(max(length - ENDING, 2), length + edits + 1)
@@ -117,9 +117,9 @@ class SimilarTerms:
             for positions, distances in _within(order, word, texts, edits)
         )
 
-    def begun(self, beginning: str, edits: int) -> tuple[Terms, Distances]:
+    def begun(self, beginning: str, edits: int) -> tuple[Numbers, Distances]:
         """Return terms with a beginning within some edits of a folded text: see `near`."""
-        begun = list[tuple[Terms, npt.NDArray[np.uint8]]]()
+        begun = list[tuple[Numbers, npt.NDArray[np.uint8]]]()
         for run in self._runs:
             same = run.order.beginning_with(beginning[:1])
             missing = ~run.order.letters[same] & np.uint32(letter_set(beginning))
@@ -154,7 +154,7 @@ class SimilarTerms:
 
 def _within(
     order: TermOrder, word: str, texts: Mapping[int, str], edits: int
-) -> Iterator[tuple[Terms, npt.NDArray[np.uint8]]]:
+) -> Iterator[tuple[Numbers, npt.NDArray[np.uint8]]]:
     """Yield where terms within some edits of the text of their length are, with their distances."""
     sets = np.zeros(max(texts) + 1, np.uint32)
     for length, text in texts.items():
@@ -180,8 +180,8 @@ def first_letters(word: str) -> Iterable[str]:
 
 
 def _nearest(
-    candidates: Iterable[tuple[Terms, npt.NDArray[np.generic]]],
-) -> tuple[Terms, Distances]:
+    candidates: Iterable[tuple[Numbers, npt.NDArray[np.generic]]],
+) -> tuple[Numbers, Distances]:
     """Return terms, each once, with the least of their distances."""
     terms, distances = map(np.concatenate, zip(*candidates, strict=True))
     order = np.lexsort((distances, terms))
@@ -234,9 +234,7 @@ def unfinished_cost(word: str, meant: str) -> float:
     return UNFINISHED + MISSING_LETTER * max(len(meant) - len(word), 0)
 
 
-def priors(
-    frequencies: npt.NDArray[np.int64], distances: npt.NDArray[np.float64]
-) -> npt.NDArray[np.float64]:
+def priors(frequencies: Numbers, distances: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Return scores of candidates by their frequency and number of edits."""
     return np.log(np.maximum(frequencies, 1)) - 3.5 * distances
 

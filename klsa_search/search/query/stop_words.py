@@ -12,10 +12,9 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from klsa_search.analysis.analyzer import Analyzer
-from klsa_search.core.array_types import DocumentMask, Scores
+from klsa_search.core.array_types import DocumentMask, Numbers, Scores
 from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
 from klsa_search.search.engine.snapshot import Snapshot
@@ -122,7 +121,7 @@ class StopWords:
         ]
         return self._shares(np.sum(counts_of_word, axis=0) * np.all(counts_of_word, axis=0))
 
-    def _shares(self, counts: npt.NDArray[np.int64]) -> Scores:
+    def _shares(self, counts: Numbers) -> Scores:
         lengths = np.asarray(self.snapshot.lengths, np.float64)
         total = counts + lengths
         shares: Scores = np.divide(counts, np.maximum(total, 1.0)).astype(np.float32)

@@ -214,7 +214,7 @@ class TermDictionary:
     @lazy_property
     def frequencies(self) -> npt.NDArray[np.int64]:
         """Number of live documents that contain each term: (V,)."""
-        return self._snapshot.query_kernel.frequencies
+        return self._snapshot.query_kernel.counts.frequencies
 
 
 def best_completions(
@@ -231,7 +231,8 @@ def best_completions(
     The one that most documents with all other words contain; without other words, the most frequent
     ones.
     """
-    frequencies, best = snapshot.query_kernel.frequencies, list(completions)[:MAX_COMPLETIONS]
+    frequencies = snapshot.query_kernel.counts.frequencies
+    best = list(completions)[:MAX_COMPLETIONS]
     if word.number >= 0:
         least = MORE_FREQUENT * frequencies[word.number]
         best = [term for term in best if frequencies[term] >= least]

@@ -71,7 +71,8 @@ class TwoWords:
 
     def _misspelt_halves(self, word: str, evidence: Evidence) -> Iterator[tuple[Words, float]]:
         """Yield a word as one that documents contain and one that is probably meant, with costs."""
-        folded, frequencies = self._analyzer.folded(word), self._snapshot.query_kernel.frequencies
+        folded = self._analyzer.folded(word)
+        frequencies = self._snapshot.query_kernel.counts.frequencies
         for border in range(MIN_FITTING_LETTERS, len(folded) - MIN_FITTING_LETTERS + 1):
             halves = [self._word(folded[:border]), self._word(folded[border:])]
             unknown = [at for at, half in enumerate(halves) if half.number < 0]

@@ -70,7 +70,7 @@ class UnlikelyPairs:
         if self._together(before, word, after, evidence):
             return None
         folded = self._analyzer.folded(word.text)
-        frequencies = self._snapshot.query_kernel.frequencies
+        frequencies = self._snapshot.query_kernel.counts.frequencies
         terms, _ = self._corrector.similar.near(folded, 1)
         context = [neighbour.number for neighbour in (*before, *after)]
         near = [term for term in terms.tolist() if frequencies[term] >= MIN_TOGETHER]

@@ -49,4 +49,4 @@ class WordCounts:
 
     @lazy_property
     def _frequencies(self) -> memoryview:
-        return self.snapshot.query_kernel.frequencies.data
+        return self.snapshot.query_kernel.counts.frequencies.data

@@ -154,14 +154,14 @@ class WordReader:
             terms = self._analyzer.in_language(language).terms(word.text)
             number = self._snapshot.vocabulary.numbers.get(terms[0], UNKNOWN) if terms else NO_TERM
             numbers[language] = number
-            frequency = int(kernel.frequencies[number]) if number >= 0 else 0
+            frequency = int(kernel.counts.frequencies[number]) if number >= 0 else 0
             is_listed = word.text.casefold() in stop_list(language)
-            frequencies[language] = kernel.documents if is_listed else frequency
+            frequencies[language] = kernel.counts.documents if is_listed else frequency
         return numbers, frequencies
 
     def is_doubtful(self, word: Word) -> bool:
         """Return whether a word is so rare beside a similar one that it may be misspelt."""
-        frequencies = self._snapshot.query_kernel.frequencies
+        frequencies = self._snapshot.query_kernel.counts.frequencies
         if word.number < 0 or not self.corrector.is_large or not word.text.isalpha():
             return False
         frequency = int(frequencies[word.number])
@@ -182,7 +182,7 @@ class WordReader:
         for word in filter(self.is_doubtful, dict.fromkeys(words)):
             context = tuple(term for term in rules.context if term != word.number)
             folded = self._analyzer.folded(word.text)
-            frequency = int(self._snapshot.query_kernel.frequencies[word.number])
+            frequency = int(self._snapshot.query_kernel.counts.frequencies[word.number])
             least = MIN_FREQUENCY_RATIO * frequency
             meant = self.corrector.frequent(folded, least, rules.evidence, context)
             if meant is not None:

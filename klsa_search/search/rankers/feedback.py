@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import DocIds, Matrix, Scores
+from klsa_search.core.array_types import DocIds, Matrix, Numbers, Scores
 from klsa_search.core.parameters import RankingSettings
 from klsa_search.kernels.document_kernel import FeatureSums
 from klsa_search.lowrank.expansion_matrix import largest_entries
@@ -95,8 +95,8 @@ class BestDocuments:
 
     count: int
     scores: Scores
-    ordinals: npt.NDArray[np.int64]
-    partitions: npt.NDArray[np.int64]
+    ordinals: Numbers
+    partitions: Numbers
     values: Mapping[str, npt.NDArray[Any]]
 
     def __add__(self, other: BestDocuments) -> BestDocuments:
@@ -175,7 +175,7 @@ def add_terms(
     counts: sparse.csr_array,
     scores: Scores,
     feedback: Feedback,
-    numbers_of: npt.NDArray[np.int64] | None = None,
+    numbers_of: Numbers | None = None,
 ) -> QueryTerms:
     """Add the terms of documents to the counts of a query: q' · ‖q‖ / original.
 
@@ -228,7 +228,7 @@ class _First:
 
     count: int
     scores: Scores
-    ordinals: npt.NDArray[np.int64]
+    ordinals: Numbers
     parts: Matrix
     examples: Matrix
 

@@ -29,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import DocIds, Scores
+from klsa_search.core.array_types import DocIds, Numbers, Scores
 from klsa_search.core.deadlines import check_deadline
 from klsa_search.core.parameters import RankingSettings
 from klsa_search.lowrank.coverage import BEST, POWER, coverage, impacts_of
@@ -226,7 +226,7 @@ def _counted(
     return columns[order], impacts[order]
 
 
-def _order_of_texts(snapshot: Snapshot, query: QueryTerms) -> npt.NDArray[np.int64]:
+def _order_of_texts(snapshot: Snapshot, query: QueryTerms) -> Numbers:
     """Return the places of the terms of a query in the order of their texts, as in others."""
     terms = snapshot.vocabulary.terms
     return np.argsort([terms[number] for number in query.numbers.tolist()], kind="stable")
@@ -234,7 +234,9 @@ def _order_of_texts(snapshot: Snapshot, query: QueryTerms) -> npt.NDArray[np.int
 
 def klsa_params(snapshot: Snapshot, parameters: RankingSettings) -> KlsaParams:
     """Return the parameters as the engine takes them."""
-    size = max(len(snapshot), snapshot.query_kernel.documents)  # those of other partitions too
+    size = max(
+        len(snapshot), snapshot.query_kernel.counts.documents
+    )  # those of other partitions too
     return KlsaParams(
         seeds=min(parameters.z, size),
         best=min(max(BEST, parameters.z), size),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import DocIds, Scores
+from klsa_search.core.array_types import DocIds, Numbers, Scores
 from klsa_search.core.deadlines import check_deadline
 from klsa_search.core.parameters import RankingSettings
 from klsa_search.core.plugins import load_plugin
@@ -52,7 +52,7 @@ class IndexReader:
     @property
     def num_docs(self) -> int:
         """Return N, the number of live documents."""
-        return self._kernel.documents
+        return self._kernel.counts.documents
 
     @property
     def k1(self) -> float:
@@ -72,7 +72,7 @@ class IndexReader:
     @property
     def sum_doc_lengths(self) -> int:
         """Return the number of tokens of all live documents. Cost: O(V)."""
-        return int(self._kernel.occurrences.sum())
+        return int(self._kernel.counts.occurrences.sum())
 
     @property
     def average_length(self) -> float:
@@ -80,16 +80,16 @@ class IndexReader:
         return mean_length(self.sum_doc_lengths, self.num_docs)
 
     @property
-    def doc_freqs(self) -> npt.NDArray[np.int64]:
+    def doc_freqs(self) -> Numbers:
         """Return n_t, the number of documents that contain each term: (V,). Cost: O(V)."""
-        return self._kernel.frequencies
+        return self._kernel.counts.frequencies
 
     @property
-    def total_term_freqs(self) -> npt.NDArray[np.int64]:
+    def total_term_freqs(self) -> Numbers:
         """Return c_t, the occurrences of each term: (V,). Cost: O(V)."""
-        return self._kernel.occurrences
+        return self._kernel.counts.occurrences
 
-    def postings(self, term: int) -> tuple[DocIds, npt.NDArray[np.int64]]:
+    def postings(self, term: int) -> tuple[DocIds, Numbers]:
         """Return the live documents that contain a term, ascending, and f(t,d) of each.
 
         Cost: 3 ns a word of these documents. RequestTimedOut after the deadline of a request.
@@ -127,7 +127,7 @@ A document matches if its score is above 0. Scores of deleted documents are igno
 def sum_of_terms(
     reader: IndexReader,
     query: QueryTerms,
-    score: Callable[[int, DocIds, npt.NDArray[np.int64]], npt.NDArray[np.floating]],
+    score: Callable[[int, DocIds, Numbers], npt.NDArray[np.floating]],
 ) -> Scores:
     """Return Σ_t f(t,q) · score(t, documents, counts) of every document: (max_doc,) float32.
 

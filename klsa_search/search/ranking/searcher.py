@@ -294,7 +294,7 @@ class Searcher:
         return scores if snapshot.live is None else scores * snapshot.live.allowed
 
     def _allows_klsa_engine(self, parameters: RankingSettings) -> bool:
-        few = self.snapshot.query_kernel.documents <= EXHAUSTIVE_LIMIT
+        few = self.snapshot.query_kernel.counts.documents <= EXHAUSTIVE_LIMIT
         if few and self._partitions is None:
             return False
         if parameters is self._defaults:

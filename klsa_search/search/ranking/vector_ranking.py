@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.collection.vectors import Rows, quantised
-from klsa_search.core.array_types import DocIds, DocumentMask, Scores
+from klsa_search.core.array_types import DocIds, DocumentMask, Numbers, Scores
 from klsa_search.errors import QueryError
 from klsa_search.kernels.vector_space import ABSENT, VectorSpaces
 from klsa_search.search.engine.evidence import LOCAL, Evidence
@@ -95,7 +95,7 @@ class VectorTotals:
     moments: Moments
     best: float
     nearest: npt.NDArray[np.float32]
-    ordinals: npt.NDArray[np.int64]
+    ordinals: Numbers
 
     def __add__(self, other: VectorTotals) -> VectorTotals:
         """Return the totals of the documents of both."""

@@ -226,7 +226,7 @@ class DeltaIndex:
         query_kernel = QueryKernel.of(segments, counts, weighting, of_all)
         snapshot = replace(
             base,
-            vocabulary=vocabulary.without(query_kernel.frequencies == 0),
+            vocabulary=vocabulary.without(query_kernel.counts.frequencies == 0),
             query_kernel=query_kernel,
             common=common,
             lengths=lengths,
@@ -290,7 +290,7 @@ class Delta:
         self._delta.apply(self._batch)
         self._batch, self._puts = [], 0
         snapshot, documents, fields = self._delta.snapshot(statistics)
-        count, built = snapshot.query_kernel.local_documents, self._built
+        count, built = snapshot.query_kernel.local_counts.documents, self._built
         self._filters = FilterCache(fields, len(snapshot), documents.existing, self._filters)
         passages = None
         if self._passages is not None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import DocIds, DocumentMask, GrowableArray, SparseRows
+from klsa_search.core.array_types import DocIds, DocumentMask, GrowableArray, Numbers, SparseRows
 from klsa_search.kernels.bm25 import live_length
 from klsa_search.kernels.query_kernel import DocumentCounts
 from klsa_search.search.batches import Drift
@@ -135,7 +135,7 @@ class LiveStatistics:
             passed=self._drift.passed + len(gone) - of_training,
         )
 
-    def live_among(self, doc_ids: Sequence[int]) -> npt.NDArray[np.int64]:
+    def live_among(self, doc_ids: Sequence[int]) -> Numbers:
         """Return the live ones of some documents, once each: (n,)."""
         live = self._live.rows
         return np.array([id_ for id_ in dict.fromkeys(doc_ids) if live[id_]], np.int64)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Self
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import DocIds, GrowableArray, Scores, values_at
+from klsa_search.core.array_types import DocIds, GrowableArray, Numbers, Scores, values_at
 from klsa_search.core.parameters import RankingSettings
 from klsa_search.search.engine.mask import Mask, intersection
 from klsa_search.search.engine.query_terms import UNKNOWN
@@ -45,7 +45,7 @@ class PassageIndex:
         filters = state.filters.finding(lambda ids: passages.rows_of(find(ids)))
         return replace(passages, state=replace(state, filters=filters))
 
-    def rows_of(self, doc_ids: DocIds) -> npt.NDArray[np.int64]:
+    def rows_of(self, doc_ids: DocIds) -> Numbers:
         """Return the rows of the passages of documents."""
         first = np.searchsorted(self.document_of, doc_ids, "left")
         after = np.searchsorted(self.document_of, doc_ids, "right")
@@ -209,7 +209,7 @@ class PassageSearcher(Searcher):
 
     def best_passages(
         self, query: ParsedQuery, doc_ids: DocIds, parameters: RankingSettings
-    ) -> tuple[DocIds, npt.NDArray[np.int64]]:
+    ) -> tuple[DocIds, Numbers]:
         """Return the row of the best passage of each document, -1 without a match, and how many of
         its passages match.
         """

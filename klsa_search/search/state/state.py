@@ -320,7 +320,7 @@ def _restricted_to(state: State, allowed: DocumentMask) -> State:
         passages = replace(passages, state=restricted_passages)
     info = replace(
         state.info,
-        documents=snapshot.query_kernel.local_documents,
+        documents=snapshot.query_kernel.local_counts.documents,
         drift=Drift(),
         restricted=True,
     )
@@ -346,7 +346,7 @@ def _weighed(
     allowed = live.allowed
     return replace(
         snapshot,
-        vocabulary=unrestricted.vocabulary.without(kernel.frequencies == 0),
+        vocabulary=unrestricted.vocabulary.without(kernel.counts.frequencies == 0),
         query_kernel=kernel,
         live=live,
         vectors={

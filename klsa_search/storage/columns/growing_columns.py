@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.collection.model import Document
-from klsa_search.core.array_types import DocumentMask, GrowableArray, SortedTexts
+from klsa_search.core.array_types import DocumentMask, GrowableArray, Numbers, SortedTexts
 from klsa_search.core.build_settings import MAX_FIELDS, FieldType
 from klsa_search.storage.columns.column import (
     DTYPES,
@@ -96,7 +96,7 @@ class GrowingColumn:
         self._values.extend(np.array(values, self._values.rows.dtype))
         self._starts.extend(self._starts.rows[-1] + np.cumsum(sizes))
 
-    def counts(self) -> npt.NDArray[np.int64]:
+    def counts(self) -> Numbers:
         """Return the number of values of each document."""
         return np.diff(self._starts.rows)
 
@@ -120,9 +120,7 @@ class GrowingColumn:
             self.content += len(text.encode())
         return number
 
-    def _arrays(
-        self, values: npt.NDArray[Any], starts: npt.NDArray[np.int64], size: int
-    ) -> ColumnArrays:
+    def _arrays(self, values: npt.NDArray[Any], starts: Numbers, size: int) -> ColumnArrays:
         counts, texts = np.diff(starts), self._texts[:size]
         if self.kind == "keyword":
             order = sorted(range(size), key=texts.__getitem__)
@@ -157,9 +155,7 @@ def coerced(
     return values, misfits
 
 
-def _documents_of(
-    misfits: Iterable[tuple[int, object, TypeMismatch]], first: int
-) -> npt.NDArray[np.int64]:
+def _documents_of(misfits: Iterable[tuple[int, object, TypeMismatch]], first: int) -> Numbers:
     """Return the documents of values that do not fit, ascending, counted from `first`."""
     return np.array(sorted({first + document for document, *_ in misfits}), np.int64)
 

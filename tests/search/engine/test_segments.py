@@ -59,7 +59,7 @@ def same(one, other):
 def test_bm25_over_segments(world, cuts, queries, k):
     segments = cut_into(world.query_kernel.postings, COUNTS, cuts, block_bits=7)
     kernel = QueryKernel.of(segments, weighting=WEIGHTING)
-    terms = np.arange(len(kernel.frequencies))
+    terms = np.arange(len(kernel.counts.frequencies))
     assert np.array_equal(kernel.weights(terms), world.query_kernel.weights(terms))
     whole, engine = Bm25Engine(world.query_kernel), Bm25Engine(kernel)
     for mask in (None, Mask(np.random.default_rng(len(cuts)).random(SIZE) < 0.3)):

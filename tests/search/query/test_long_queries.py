@@ -31,7 +31,7 @@ def test_the_heaviest_words_of_a_long_query_count_and_the_others_are_reported(in
     assert sorted((*interpretation.words, *interpretation.left_out)) == WORDS
     snapshot = index.arrays
     kernel, numbers = snapshot.query_kernel, snapshot.vocabulary.numbers
-    weights = kernel.weights(np.arange(len(kernel.frequencies)))
+    weights = kernel.weights(np.arange(len(kernel.counts.frequencies)))
 
     def weights_of(words):
         return [int(weights[numbers[word]]) for word in words]
