@@ -99,12 +99,10 @@ class _LaterDocuments:
         self.indexed = 0  # documents in the postings
 
     def __len__(self) -> int:
-        """Return the number of documents."""
         return len(self._boosts)
 
     @property
     def arrays(self) -> _native.KernelDocuments:
-        """Return the documents as arrays of the kernel."""
         return _native.KernelDocuments(
             self._features.starts,
             self._features.numbers,
@@ -114,7 +112,6 @@ class _LaterDocuments:
 
     @property
     def expansion(self) -> SparseExpansion:
-        """Return the rows and features, with the statistics of the build."""
         return replace(
             self._statistics.expansion,
             rows=self._rows.rows,
@@ -126,7 +123,6 @@ class _LaterDocuments:
 
     @property
     def bytes(self) -> int:
-        """Return the bytes of the rows and features."""
         arrays = (self._vectors, self._rows, self._scales)
         return self._features.bytes + sum(array.rows.nbytes for array in arrays)
 
@@ -137,7 +133,6 @@ class _LaterDocuments:
         vectors: npt.NDArray[np.int8],
         diagonals: npt.NDArray[np.float32],
     ) -> None:
-        """Append documents as arrays of the kernel."""
         self._features.extend(features, starts)
         self._vectors.extend(vectors)
         self._boosts.extend(_boosts_of(scalars_of(vectors), diagonals))
@@ -158,7 +153,6 @@ class _LaterDocuments:
         self.indexed += len(lengths)
 
     def append_rows(self, rows: npt.NDArray[np.uint32], scales: npt.NDArray[np.float32]) -> None:
-        """Append the rows of the documents appended last."""
         self._rows.extend(rows)
         self._scales.extend(scales)
 

@@ -255,7 +255,6 @@ class _Entries(NamedTuple):
     values: npt.NDArray[np.float32]
 
     def at(self, chosen: slice | Integers | DocumentMask) -> _Entries:
-        """Return some of the entries."""
         return _Entries(self.rows[chosen], self.columns[chosen], self.values[chosen])
 
 

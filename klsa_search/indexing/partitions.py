@@ -194,7 +194,6 @@ class _PartitionFiles(NamedTuple):
 
     @property
     def kinds(self) -> dict[Literal["documents", "passages"], list[int]]:
-        """Return the sizes by kind."""
         documents, passages = self.sizes, self.passages
         return {"documents": documents, **({} if passages is None else {"passages": passages})}
 

@@ -121,7 +121,6 @@ class _Comparison:
         self._tokens = 0
 
     def run(self, report: Progress) -> None:
-        """Raise IndexDamaged if anything differs."""
         doc_ids = np.flatnonzero(self._snapshot.live_docs())
         for first in range(0, len(doc_ids), _BATCH):
             self._compare(doc_ids[first : first + _BATCH])

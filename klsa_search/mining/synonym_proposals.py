@@ -92,12 +92,10 @@ class _Words:
         self._frequencies = index.arrays.query_kernel.counts.frequencies
 
     def of(self, text: str) -> dict[str, str]:
-        """Return the words of a text by term, in order."""
         words = ((term, word.lower()) for term, word in self._analyzer.written(text))
         return {term: word for term, word in words if term and word not in self._ignored}
 
     def documents(self, term: str) -> int:
-        """Return the number of documents that contain a term."""
         number = self._numbers.get(term)
         return 0 if number is None else int(self._frequencies[number])
 

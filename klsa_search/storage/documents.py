@@ -297,7 +297,7 @@ class DocumentReader:
 
     def get(self, id: str) -> Document:  # noqa: A002 - the field's own name
         """Return the document of an ID; DocumentNotFound."""
-        return self.document(self._doc_id(id))
+        return self.document(*self.doc_ids([id]))
 
     def doc_ids(self, ids: Iterable[str]) -> list[int]:
         """Return the doc ids of IDs, in their order; DocumentNotFound names the missing ones."""
@@ -346,12 +346,6 @@ class DocumentReader:
     def damaged(self, error: object) -> IndexDamaged:
         """Return the error that the records cannot be read for that reason."""
         return unreadable(self.path, error, step_for(self.path))
-
-    def _doc_id(self, id: str) -> int:  # noqa: A002 - the field's own name
-        doc_id = self.find(id)
-        if doc_id is None:
-            raise not_found([id])
-        return doc_id
 
 
 _NAMED: Final = 10

@@ -15,9 +15,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from klsa_search.core.installation import require
 from klsa_search.errors import SettingsError, StoreError
@@ -29,25 +29,6 @@ _LOCK: Final = ".lock"
 
 _LARGEST = 2**40
 """More bytes than any object has."""
-
-
-class ObjectStore(Protocol):
-    """Named byte strings; a name is `folder/name`."""
-
-    def sizes(self, folder: str) -> dict[str, int]:
-        """Return the sizes in bytes of the objects of a folder, by name without the folder."""
-
-    def read(self, name: str) -> bytes:
-        """Return the content of an object."""
-
-    def write(self, name: str, content: bytes) -> None:
-        """Write an object, or replace it."""
-
-    def remove(self, name: str) -> None:
-        """Remove an object, if it exists."""
-
-    def lock(self) -> AbstractContextManager[None]:
-        """Keep other writers away, if the storage can; IndexBusy while there is one."""
 
 
 def absolute(target: str) -> str:
@@ -63,7 +44,7 @@ def open_store(target: str) -> ObjectStore:
     if "://" in target:
         refuse_password(target)
         return _RemoteStore(target)
-    return _DirectoryStore(Path(target))
+    return ObjectStore(Path(target))
 
 
 def refuse_password(url: str) -> None:
@@ -77,14 +58,14 @@ def refuse_password(url: str) -> None:
         )
 
 
-class _DirectoryStore:
-    """Objects as files of a directory."""
+class ObjectStore:
+    """Named byte strings, as files of a directory; a name is `folder/name`."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
 
     def sizes(self, folder: str) -> dict[str, int]:
-        """See `ObjectStore`."""
+        """Return the sizes in bytes of the objects of a folder, by name without the folder."""
         with self._translated(folder):
             try:
                 with os.scandir(self._root / folder) as entries:
@@ -95,25 +76,25 @@ class _DirectoryStore:
                 return {}
 
     def read(self, name: str) -> bytes:
-        """See `ObjectStore`."""
+        """Return the content of an object."""
         with self._translated(name):
             return read_regular(self._root / name, _LARGEST)
 
     def write(self, name: str, content: bytes) -> None:
-        """See `ObjectStore`."""
+        """Write an object, or replace it."""
         path = self._root / name
         with self._translated(""):  # names differ at each attempt, and failures are logged once
             path.parent.mkdir(parents=True, exist_ok=True)
             replace_file(path, content)
 
     def remove(self, name: str) -> None:
-        """See `ObjectStore`."""
+        """Remove an object, if it exists."""
         with self._translated(name):
             (self._root / name).unlink(missing_ok=True)
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """See `ObjectStore`."""
+        """Keep other writers away, if the storage can; IndexBusy while there is one."""
         with self._translated(""):
             self._root.mkdir(parents=True, exist_ok=True)
         with exclusive_lock(self._root / _LOCK):
@@ -130,7 +111,7 @@ class _DirectoryStore:
             raise StoreError(explain(error, self._root / name, step)) from error
 
 
-class _RemoteStore:
+class _RemoteStore(ObjectStore):
     """Objects at a URL of fsspec."""
 
     def __init__(self, url: str) -> None:
@@ -140,36 +121,29 @@ class _RemoteStore:
         self._url = url.rstrip("/")
         self._files: Any
         with self._translated(""):
-            self._files, self._root = fsspec.url_to_fs(self._url)
+            self._files, self._prefix = fsspec.url_to_fs(self._url)
 
     def sizes(self, folder: str) -> dict[str, int]:
-        """See `ObjectStore`."""
         with self._translated(folder):
             self._files.invalidate_cache()  # other processes write, too
-            entries = self._files.find(f"{self._root}/{folder}", detail=True)
+            entries = self._files.find(f"{self._prefix}/{folder}", detail=True)
             return {path.rpartition("/")[2]: file["size"] for path, file in entries.items()}
 
     def read(self, name: str) -> bytes:
-        """See `ObjectStore`."""
         with self._translated(name):
-            return bytes(self._files.cat_file(f"{self._root}/{name}"))
+            return bytes(self._files.cat_file(f"{self._prefix}/{name}"))
 
     def write(self, name: str, content: bytes) -> None:
-        """See `ObjectStore`."""
         with self._translated(""):  # as above
-            self._files.pipe_file(f"{self._root}/{name}", content)
+            self._files.pipe_file(f"{self._prefix}/{name}", content)
 
     def remove(self, name: str) -> None:
-        """See `ObjectStore`."""
-        with self._translated(name):
-            try:
-                self._files.rm_file(f"{self._root}/{name}")
-            except FileNotFoundError:
-                return
+        with self._translated(name), suppress(FileNotFoundError):
+            self._files.rm_file(f"{self._prefix}/{name}")
 
-    def lock(self) -> AbstractContextManager[None]:
-        """See `ObjectStore`. Object storage has no locks."""
-        return nullcontext()
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        yield  # object storage has no locks
 
     @contextmanager
     def _translated(self, name: str) -> Iterator[None]:
@@ -177,7 +151,7 @@ class _RemoteStore:
             yield
         except FileNotFoundError as error:
             raise StoreError(_missing(f"{self._url}/{name}")) from error
-        except Exception as error:
+        except Exception as error:  # each file system has others
             fact = " ".join(str(error).split()) or type(error).__name__
             raise StoreError(
                 f"cannot use `{self._url}/{name}`: {fact}; check the URL, its credentials and the "

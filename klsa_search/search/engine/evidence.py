@@ -120,17 +120,14 @@ class _LocalEvidence(Evidence):
     """Answers of the documents of one snapshot, which are not kept."""
 
     def of_passages(self) -> Evidence:
-        """Return the same."""
         return self
 
     def of(self, question: Question, answer: Callable[[], Answer]) -> Answer:
-        """Return the answer of the documents."""
         return answer()
 
     def cached(
         self, table: dict[Hashable, _Total], key: Hashable, find: Callable[[], _Total]
     ) -> _Total:
-        """Return what follows from the documents, found once."""
         key = "local", key
         if key not in table:
             if len(table) >= MAX_CACHED:
@@ -139,7 +136,6 @@ class _LocalEvidence(Evidence):
         return table[key]
 
     def total(self, question: Question, answer: Callable[[], _Total]) -> _Total:
-        """Return the answer of the documents."""
         return answer()
 
 

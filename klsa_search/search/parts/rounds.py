@@ -118,7 +118,6 @@ class _EvidenceOfAll(Evidence):
         self._shared, self._states = shared, states
 
     def of(self, question: Question, answer: Callable[[], Answer]) -> Answer:
-        """Return the answer to a question: see `Evidence.of`."""
         kind, *words = cast(tuple[str, ...], question)
         of_kind = (*self._kind, *question)
         if kind == "phrase" and of_kind not in self._shared:

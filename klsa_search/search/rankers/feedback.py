@@ -233,7 +233,6 @@ class _First:
     examples: Matrix
 
     def __add__(self, other: _First) -> _First:
-        """Return the best of both."""
         scores = np.concatenate((self.scores, other.scores))
         ordinals = np.concatenate((self.ordinals, other.ordinals))
         best = np.lexsort((ordinals, -scores))[: self.count]

@@ -285,7 +285,6 @@ class _PassageRanking:
     parameters: RankingSettings
 
     def top(self, request: TopRequest) -> TopDocs:
-        """Return the best passages."""
         (top,) = self.passages.state.searcher.top([self.query], self.parameters, request)
         return top
 
