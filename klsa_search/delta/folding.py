@@ -73,7 +73,6 @@ With both limits, the entries found have 0.995 of the sum of those from 2,000 ca
 postings, among 300,000 documents; with twice the postings 0.997, for a third more time.
 """
 
-
 LINK_BATCH: Final = 256  # documents whose terms are indexed before they are searched for
 TASK_DOCUMENTS: Final = 32  # documents of one task of a thread
 

@@ -34,7 +34,6 @@ from klsa_search.search.parts.reading import ids_of
 _BATCH: Final = 4096
 """Queries whose rankings are in memory at a time."""
 
-
 DEPTH: Final = 1000
 """Depth of a judged ranking, as usual in TREC."""
 

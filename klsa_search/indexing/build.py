@@ -49,22 +49,17 @@ from klsa_search.storage.names import index_directory, index_path
 
 _log: Final = logging.getLogger(__name__)
 
-
 _BYTES_OF_WORD = 6  # of English, with the blank
-
 
 SERVING_PROCESS = 300 * 2**20
 """Bytes of a process that serves, without the files of indexes: it has the engine."""
-
 
 # Processor time of a request over HTTP, that of the client included, and of a search of a million
 # documents, which grows with this power of the documents: `results/service.json` (two processors
 # by the requests of eight connections) and `results/growth.json`.
 _REQUEST_SECONDS = 0.0008
 
-
 _SEARCH_SECONDS = 0.00055
-
 
 _SEARCH_GROWTH = 0.48
 

@@ -51,9 +51,7 @@ from klsa_search.storage.names import PASSAGES, index_path
 TRAINING: Final = "training"
 """Folder of the training in the work folder."""
 
-
 PHASE: Final = "partitions"
-
 
 _PARAMS = KnnParams()
 
@@ -145,7 +143,8 @@ class SpooledDocuments(NamedTuple):
         for document in chain.from_iterable(spooled_batches(self.folder / str(number))):
             words = self.words
             units = (document,) if words is None else passages_of(document, words)
-            yield from (unit for unit in units if _sample_key(unit) >= above)
+            # of 32 bits of an ID that its partition does not depend on
+            yield from (unit for unit in units if id_hash(unit.id) & 0xFFFFFFFF >= above)
 
     def sample(self, share: float) -> StoredCollection:
         """Return about this share of all, by the hashes of their IDs."""
@@ -155,11 +154,6 @@ class SpooledDocuments(NamedTuple):
                 yield from self.of_partition(number, int(2**32 * (1 - share)))
 
         return StoredCollection(self.manifest, sum(1 for _ in read()), read, self.types)
-
-
-def _sample_key(document: Document) -> int:
-    """Return 32 bits of an ID that its partition does not depend on."""
-    return id_hash(document.id) & 0xFFFFFFFF
 
 
 class PartitionTask(NamedTuple):
@@ -221,16 +215,8 @@ class PartitionTask(NamedTuple):
         return self.work / f"{number}-features"
 
 
-class _PartitionRead(NamedTuple):
-    """Result of `read_partition`.
-
-    diagonals  (n,) K(d, d)
-    names      of the files that it wrote
-    """
-
-    built: Built
-    diagonals: npt.NDArray[np.float32]
-    names: frozenset[str]
+_PartitionRead = tuple[Built, npt.NDArray[np.float32], frozenset[str]]
+"""What `read_partition` returns: K(d, d) is (n,), and names are those of the files it wrote."""
 
 
 def read_partition(task: PartitionTask, report: Progress = silent) -> None:
@@ -261,7 +247,7 @@ def _read_documents(task: PartitionTask, report: Progress) -> None:
     contents, spectra = documents.contents._replace(settings=settings), {"bm25": task.spectrum}
     built = Built(contents, sizes_of(documents.counts), spectra, documents.vectors)
     names = frozenset(file.name for file in task.files.iterdir())
-    task.result.write_bytes(pickle.dumps(_PartitionRead(built, diagonals, names)))
+    task.result.write_bytes(pickle.dumps((built, diagonals, names)))
 
 
 def build_partition(task: PartitionTask, report: Progress = silent) -> None:
@@ -287,14 +273,14 @@ def _write_documents(task: PartitionTask, generation: Path, report: Progress) ->
     """Write all files of a task to a generation, or to the folder of its passages."""
     width = max(ENTRIES, task.settings.neighbours)
     folders = [task.features(number) for number in range(len(task.documents.sizes))]
-    result = _result_of(task)
-    if result.names - {file.name for file in task.files.iterdir()}:  # a process died meanwhile
+    built, diagonals, names = _result_of(task)
+    if names - {file.name for file in task.files.iterdir()}:  # a process died meanwhile
         _read_documents(task, silent)
-        result = _result_of(task)
-    for name in sorted(result.names):
+        built, diagonals, names = _result_of(task)
+    for name in sorted(names):
         os.replace(task.files / name, generation / name)
-    write_rows(generation, folders, task.number, result.diagonals, width, report)
-    return result.built
+    write_rows(generation, folders, task.number, diagonals, width, report)
+    return built
 
 
 def _result_of(task: PartitionTask) -> _PartitionRead:

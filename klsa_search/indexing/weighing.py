@@ -51,10 +51,8 @@ from klsa_search.storage.forward_index import Forward
 _SOLVED_PER_SECOND: Final = 10**8
 """Documents times the square of the eigenvectors that are computed in about a second."""
 
-
 MOST: Final = 200_000
 """Documents of a training; more are sampled."""
-
 
 _ROWS: Final = ("cut_rows", "cut_scales")
 """Arrays of the rows of D."""

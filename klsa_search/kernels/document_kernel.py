@@ -103,10 +103,6 @@ class DocumentKernel:
         return int(self.features.shape[0])
 
     @lazy_property
-    def _transposed(self) -> sparse.csc_array:
-        return self.features.T  # a view
-
-    @lazy_property
     def towards_mean(self) -> npt.NDArray[np.floating]:
         """Return SΦμ: (N,) inner products of the scaled documents with the mean document."""
         return rows_with(self.features, self.mean)
@@ -169,7 +165,7 @@ class DocumentKernel:
     def rows(self, documents: DocIds) -> Matrix:
         """Return rows of K: (n, N) dense. Cost O(n · nnz / N · density); memory 8 n N bytes."""
         chosen = self.features[documents]
-        raw = np.asarray((chosen @ self._transposed).toarray())
+        raw = np.asarray((chosen @ self.features.T).toarray())
         raw -= np.outer(self.towards_mean[documents], self.scales)
         raw -= np.outer(self.scales[documents], self.towards_mean - self.scales * self.mean_square)
         return raw

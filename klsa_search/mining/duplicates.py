@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from klsa_search.core.array_types import Numbers
@@ -75,7 +74,9 @@ def duplicates(
     else:
         near = nearest_rows(normalised(index.arrays.kernel), _NEAREST, progress=progress)
         pairs = sparse.csr_array(near.maximum(near.T))
-        pairs.data[~_both_count(index, pairs)] = 0
+        live = index.arrays.live_docs()
+        rows = np.repeat(np.arange(pairs.shape[0]), np.diff(pairs.indptr))
+        pairs.data[~(live[rows] & live[pairs.indices])] = 0
         if vectors is not None:
             _add_vectors(pairs, vectors.space, least - _ROUNDING)
     ordinals = index.arrays.ordinals_of(np.arange(pairs.shape[0]))
@@ -145,12 +146,6 @@ def _add_vectors(pairs: sparse.csr_array, space: VectorSpace, least: float) -> N
         at = counted[begin : begin + _PAIRS]
         pairs.data[at] += np.einsum("nm,nm->n", coordinates[left[at]], coordinates[right[at]])
     pairs.data /= lengths
-
-
-def _both_count(index: Index, pairs: sparse.csr_array) -> npt.NDArray[np.bool_]:
-    live = index.arrays.live_docs()
-    rows = np.repeat(np.arange(pairs.shape[0]), np.diff(pairs.indptr))
-    return np.asarray(live[rows] & live[pairs.indices])
 
 
 def _mean_documents(index: Index) -> list[int]:

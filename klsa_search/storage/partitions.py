@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING, Final
 from pydantic import ValidationError
 
 from klsa_search.collection.model import id_hash
-from klsa_search.core.array_types import Numbers
 from klsa_search.errors import IndexDamaged
 from klsa_search.storage.checksums import check_once, check_sizes
 from klsa_search.storage.current import (
@@ -49,6 +48,7 @@ if TYPE_CHECKING:  # NumPy takes 0.1 s, and commands load this
     import numpy as np
     import numpy.typing as npt
 
+    from klsa_search.core.array_types import Numbers
     from klsa_search.kernels.vocabulary import Vocabulary
 
 MAX_PARTITIONS: Final = 1_000

@@ -126,7 +126,9 @@ class RecoveredRecords:
         for name, array in ((RECORDS, self._content), (STARTS, self.starts)):
             file = self._generation / f"{name}.npy"
             entry = manifest.files.get(file.name)
-            if entry is None or entry.sha256 != _sum_of_array(array):
+            digest = hashlib.sha256(array_header(array.dtype, array.shape))
+            digest.update(array.view(np.uint8).data)
+            if entry is None or entry.sha256 != digest.hexdigest():
                 return f"{file} has changed since it was built"
         return None
 
@@ -178,12 +180,6 @@ def _array(path: Path, kind: np.dtype[Any]) -> npt.NDArray[Any]:
     except (OSError, ValueError) as error:
         raise unreadable(path, error, last_resort(path.parent.parent)) from error
     return np.asarray(array)
-
-
-def _sum_of_array(array: npt.NDArray[Any]) -> str:
-    digest = hashlib.sha256(array_header(array.dtype, array.shape))
-    digest.update(array.view(np.uint8).data)
-    return digest.hexdigest()
 
 
 def live_documents(

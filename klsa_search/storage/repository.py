@@ -39,7 +39,6 @@ from klsa_search.storage.objects import open_store
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 IndexName = Annotated[str, StringConstraints(pattern=f"^{NAME.pattern}$")]
 
-
 _BACKUPS: Final = "backups"
 _OBJECTS: Final = "objects"
 _BACKUP_NAME: Final = re.compile(r"([0-9]{6,})-([0-9a-f]{64})\.json")
@@ -50,10 +49,8 @@ LOG_PIECE: Final = 2**18
 PARALLEL: Final = 8
 """Pieces that are written or read at the same time."""
 
-
 ROWS: Final = "catalog.jsonl"
 """Name of the file with the rows of the catalogue: see `storage.catalog_entry.rows_of`."""
-
 
 Work = Literal["backup", "follow"]
 """Whether a directory writes backups or follows them; a follower's directory belongs to it."""

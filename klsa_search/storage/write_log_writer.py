@@ -101,24 +101,28 @@ class LogWriter(WriteLog, AbstractContextManager["LogWriter"]):
         They stay on the disk and in `WriteLog.batches`, marked as undone. Raise StoreError if there
         are fewer.
         """
-        with self._transaction() as connection:
-            rows = connection.execute(
-                "select number, time, puts, deletes, last from batches where undone is null "
-                "order by number desc limit ?",
-                [batches],
-            ).fetchall()
-            if len(rows) < batches or batches < 1:
-                raise StoreError(
-                    f"`{self.path}` has {counted(len(rows), 'batch', 'batches')} of writes to "
-                    f"undo, not {batches:,}; give a smaller number",
-                    field="batches",
+        with self._connected() as connection:
+            with self._rolled_back(connection):
+                _begin(connection)
+                rows = connection.execute(
+                    "select number, time, puts, deletes, last from batches where undone is null "
+                    "order by number desc limit ?",
+                    [batches],
+                ).fetchall()
+                if len(rows) < batches or batches < 1:
+                    raise StoreError(
+                        f"`{self.path}` has {counted(len(rows), 'batch', 'batches')} of writes to "
+                        f"undo, not {batches:,}; give a smaller number",
+                        field="batches",
+                    )
+                undo = log_end(connection).undos + 1
+                connection.executemany(
+                    "update batches set undone = ?, sum = ? where number = ?",
+                    [(undo, row_checksum((*row, undo)), row[0]) for row in rows],
                 )
-            undo = log_end(connection).undos + 1
-            connection.executemany(
-                "update batches set undone = ?, sum = ? where number = ?",
-                [(undo, row_checksum((*row, undo)), row[0]) for row in rows],
-            )
-            return log_end(connection)
+                end = log_end(connection)
+            self._commit(connection)
+        return end
 
     @contextmanager
     def _read(self) -> Iterator[sqlite3.Connection | None]:
@@ -136,25 +140,29 @@ class LogWriter(WriteLog, AbstractContextManager["LogWriter"]):
             finally:
                 connection.execute("rollback")
 
-    @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        with self._connected() as connection:
-            with self._rolled_back(connection):
-                _begin(connection)
-                yield connection
-            self._commit(connection)
-
     def _commit(self, connection: sqlite3.Connection) -> None:
         with self._rolled_back(connection):
             connection.execute("commit")
-        self._check_identity()
+        if self._identity() != self._file:
+            raise StoreError(
+                f"`{self.path}` was removed or replaced while it was being "
+                "written; open the index again, then write again"
+            )
 
     @contextmanager
     def _rolled_back(self, connection: sqlite3.Connection) -> Iterator[None]:
+        """Remove all traces of a transaction if the block fails.
+
+        If syncing failed, all of it may be in WRITES-wal, where a recovery would find it: another
+        transaction overwrites its beginning.
+        """
         try:
             yield
         except BaseException:
-            self._roll_back(connection)
+            with suppress(sqlite3.Error):  # the first failure is reported
+                if connection.in_transaction:
+                    connection.execute("rollback")
+                _write_log_id(connection)
             raise
 
     @contextmanager
@@ -183,24 +191,6 @@ class LogWriter(WriteLog, AbstractContextManager["LogWriter"]):
             self._connection = _opened(self.path)
             self._file = self._identity()
         return self._connection
-
-    def _roll_back(self, connection: sqlite3.Connection) -> None:
-        """Remove all traces of a failed transaction.
-
-        If syncing failed, all of it may be in WRITES-wal, where a recovery would find it: another
-        transaction overwrites its beginning.
-        """
-        with suppress(sqlite3.Error):  # the first failure is reported
-            if connection.in_transaction:
-                connection.execute("rollback")
-            _write_log_id(connection)
-
-    def _check_identity(self) -> None:
-        if self._identity() != self._file:
-            raise StoreError(
-                f"`{self.path}` was removed or replaced while it was being "
-                "written; open the index again, then write again"
-            )
 
     def _identity(self) -> tuple[int, int] | None:
         try:

@@ -28,7 +28,6 @@ Answers = Mapping[Question, Any]
 
 NONE: Final[Answers] = MappingProxyType({})
 
-
 Answer = TypeVar("Answer", int, Counter[str], tuple[Any, ...])
 _Total = TypeVar("_Total")
 

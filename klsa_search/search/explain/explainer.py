@@ -50,7 +50,6 @@ from klsa_search.storage.documents import DocumentReader
 MAX_SHARED: Final = 5
 """Common features of two documents that are reported, at most."""
 
-
 MAX_SEEDS: Final = 5
 """Seeds that are reported, and neighbours per term, at most."""
 

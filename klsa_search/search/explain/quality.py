@@ -175,7 +175,10 @@ class Quality:
             return Calibration(*_PRIOR)
         sizes = np.exp(rng.uniform(np.log(_FEWEST), np.log(_TERMS + 1), QUERIES)).astype(np.int64)
         belonging = [_terms_of_one(snapshot, rng, int(size)) for size in sizes]
-        random = [_terms_of_many(snapshot, rng, int(size)) for size in sizes]
+        random = [
+            [term for _ in range(size) for term in _terms_of_one(snapshot, rng, 1)[1]]
+            for size in sizes
+        ]
         queries = [terms for _, terms in belonging] + random
         excluded = [document for document, _ in belonging] + [-1] * len(random)
         rows, names = [], snapshot.vocabulary.terms
@@ -217,10 +220,6 @@ def _terms_of_one(snapshot: Snapshot, rng: np.random.Generator, size: int) -> tu
     document = int(rng.integers(len(snapshot)))
     terms = snapshot.content_counts_of(np.array([document])).indices
     return document, rng.choice(terms, min(size, len(terms)), replace=False).tolist()
-
-
-def _terms_of_many(snapshot: Snapshot, rng: np.random.Generator, size: int) -> list[int]:
-    return [term for _ in range(size) for term in _terms_of_one(snapshot, rng, 1)[1]]
 
 
 def _logit(shares: Values) -> Values:

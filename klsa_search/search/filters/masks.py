@@ -58,7 +58,6 @@ PARSED: Final = 64
 _OVERHEAD: Final = 2**11
 """Approximate bytes of a mask besides its bits: the filter and Python objects."""
 
-
 ID: Final = "id"
 """Field of the IDs of documents in a filter, unless a field of metadata has this name."""
 

@@ -167,7 +167,7 @@ def _within_budget(
     seen: list[frozenset[tuple[str, ...]]] = []
     for hit in hits:
         shingles = _shingles(hit.text or "")
-        if any(_repeats(shingles, other) for other in seen):
+        if any(len(shingles & one) >= _SAME * min(len(shingles), len(one)) for one in seen):
             continue
         with_hit = _joined([*chosen, hit], text_of)
         if len(with_hit) > k:
@@ -219,10 +219,6 @@ def _shingles(text: str) -> frozenset[tuple[str, ...]]:
     return frozenset(
         tuple(words[first : first + _SHINGLE]) for first in range(max(len(words) - _SHINGLE + 1, 1))
     )
-
-
-def _repeats(one: frozenset[tuple[str, ...]], other: frozenset[tuple[str, ...]]) -> bool:
-    return len(one & other) >= _SAME * min(len(one), len(other))
 
 
 def beginning(text: str, max_tokens: int) -> str:

@@ -45,7 +45,6 @@ T = TypeVar("T")
 MAX_ANSWERS: Final = 2**16
 """Answers that searches of one state share, at most."""
 
-
 _VIEWS_SIZE: Final = 2**28
 """Bytes of cached views of an index, at most: see `bytes_of`."""
 _FEWEST_VIEWS: Final = 4

@@ -54,7 +54,6 @@ MAX_SIGNS: Final = 64
 out if they exclude.
 """
 
-
 _NEAR: Final = 0.8
 """Least similarity of a name to that of a field: `titel` has it to `title`, `file` has not."""
 

@@ -32,7 +32,6 @@ from klsa_search.search.query.word_counts import WordCounts
 _CACHE_SIZE: Final = 2**15
 _LONGEST: Final = 64  # characters of a piece that is cached
 
-
 SIGNS: Final = 1
 """It may have operators."""
 BOOLEAN: Final = 2

@@ -64,7 +64,6 @@ UNLIKELY: Final = 5.5
 """Costs of an edit, -ln of how often it happens: two letters change places or one is doubled; one
 is missing, added or replaced by a similar one; another one is replaced."""
 
-
 UNFINISHED: Final = 1.0
 MISSING_LETTER: Final = 0.3
 """Costs of a word that is not typed to its end, and of each letter that is missing."""

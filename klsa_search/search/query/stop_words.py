@@ -76,7 +76,8 @@ class StopWords:
         clauses: list[Clause] = []
         is_meant = False
         for word in written:
-            bare, parts = _parts_of(word)
+            bare = word.strip(_AROUND)
+            parts = re.split("[&/]" if bare.isupper() else "&", bare)
             clause = Clause("", "", "word", word, word)
             if len(parts) > 1 and all(parts):
                 if any(map(self._is_stop_word, parts)):
@@ -129,12 +130,6 @@ class StopWords:
 
     def _is_stop_word(self, word: str) -> bool:
         return self.analyzer.stop_code(word) > 0
-
-
-def _parts_of(word: str) -> tuple[str, list[str]]:
-    """Return a word without signs around it, and what & joins in it; in capitals, also /."""
-    bare = word.strip(_AROUND)
-    return bare, re.split("[&/]" if bare.isupper() else "&", bare)
 
 
 def _has_case(text: str, numbers: Sequence[int]) -> bool:

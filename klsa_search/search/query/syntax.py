@@ -232,12 +232,10 @@ def parse_boolean(text: str, fields: Collection[str]) -> BooleanQuery | None:
         elif clause.text == ")":
             reader.close()
         else:
-            reader.operator(clause, any(map(_begins_operand, clauses[number + 1 : number + 2])))
+            after = clauses[number + 1 : number + 2]
+            has_operand = any(one.has_sign or one.text not in ("AND", "OR", ")") for one in after)
+            reader.operator(clause, has_operand)
     return reader.finish()
-
-
-def _begins_operand(clause: Clause) -> bool:
-    return clause.has_sign or clause.text not in ("AND", "OR", ")")
 
 
 class _Reader:

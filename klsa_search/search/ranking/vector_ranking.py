@@ -41,7 +41,6 @@ _EXACT: Final = 2**16
 
 Deviations = npt.NDArray[np.float64]
 
-
 WEIGHT: Final = 0.5
 POWER: Final = 3.0
 """How much vectors say: w and p of the module's formula."""

@@ -28,7 +28,7 @@ from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.reverse_neighbours import ReverseNeighboursBuilder
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.filters.masks import FilterCache
-from klsa_search.search.state.live_statistics import LiveStatistics, Training
+from klsa_search.search.state.live_statistics import LiveStatistics
 from klsa_search.search.state.passages import PassageIndex, PassageWrites
 from klsa_search.search.state.state import State
 from klsa_search.storage.columns.columns import Fields
@@ -99,9 +99,10 @@ class DeltaVectors:
                 if name not in self._later:
                     arrays = GrowableArray(np.int8, rows.shape[1]), GrowableArray(np.int32)
                     self._later[name] = *arrays, GrowableArray(np.float32)
-                further = rows, np.full(len(rows), number, np.int32), scales_of(rows)
-                for array, values in zip(self._later[name], further, strict=True):
-                    array.extend(values)
+                vectors, doc_ids, scales = self._later[name]
+                vectors.extend(rows)
+                doc_ids.extend(np.full(len(rows), number, np.int32))
+                scales.extend(scales_of(rows))
 
     def spaces(self) -> VectorSpaces:
         """Return the spaces of all documents so far."""
@@ -129,11 +130,13 @@ class DeltaIndex:
         self._base, self._settings = base, settings
         terms = len(base.vocabulary) if manifest.trained is None else trained.terms
         documents = trained_documents(info.path, manifest)
-        training = Training(documents, terms, trained.trained.length)
+        length = trained.trained.length
         counts = base.query_kernel.local_counts
-        self._statistics = LiveStatistics(base.lengths, counts, training, info.drift)
+        self._statistics = LiveStatistics(
+            base.lengths, counts, documents, terms, length, info.drift
+        )
         # Partitions are stored with the mean length of the training of all of them.
-        stored = training.length if base.ordinals is not None else self._statistics.length
+        stored = length if base.ordinals is not None else self._statistics.length
         self._length = stored
         (segment,) = base.query_kernel.postings.parts
         saturated = SaturatedPostings(info.path, manifest, segment.postings, base.lengths, stored)
@@ -165,7 +168,8 @@ class DeltaIndex:
             self._statistics.add(segment.lengths, self._folded.latest, len(self._vocabulary))
             self._outdate_answers(self._folded.latest)
         replaced = self._records.append(writes)
-        deleted = self._statistics.live_among([doc_id for doc_id, _ in replaced])
+        live, before = self._statistics.live, dict.fromkeys(doc_id for doc_id, _ in replaced)
+        deleted = np.array([doc_id for doc_id in before if live[doc_id]], np.int64)
         if len(deleted):
             rows = self._folded.counts(deleted)
             kept = self._statistics.kept(replaced, self._folded.counts)

@@ -4,28 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import DocIds, DocumentMask, GrowableArray, Numbers, SparseRows
+from klsa_search.core.array_types import DocIds, DocumentMask, GrowableArray, SparseRows
 from klsa_search.kernels.bm25 import live_length
 from klsa_search.kernels.query_kernel import DocumentCounts
 from klsa_search.search.batches import Drift
-
-
-class Training(NamedTuple):
-    """What the training of a generation has seen.
-
-    documents  (N,) which documents of the generation have the words of one of them
-    terms      number of its terms, which have the first numbers
-    length     quantised mean length of its documents
-    """
-
-    documents: DocumentMask
-    terms: int
-    length: float
 
 
 def are_equal(some: SparseRows, others: SparseRows, number: int) -> bool:
@@ -39,10 +25,12 @@ def are_equal(some: SparseRows, others: SparseRows, number: int) -> bool:
 class LiveStatistics:
     """Counts of live documents, to which documents are added, and which may be deleted.
 
-    lengths   (N,) of the documents of the build, all of which are live
-    counts    their statistics
-    training  of the build
-    drift     of the build from its training
+    lengths  (N,) of the documents of the build, all of which are live
+    counts   their statistics
+    trained  (N,) which of them have the words of one of the training
+    terms    number of terms of the training, which have the first numbers
+    length   quantised mean length of the documents of the training
+    drift    of the build from its training
     For one thread at a time.
     """
 
@@ -50,17 +38,19 @@ class LiveStatistics:
         self,
         lengths: npt.NDArray[np.int32],
         counts: DocumentCounts,
-        training: Training,
+        trained: DocumentMask,
+        terms: int,
+        length: float,
         drift: Drift,
     ) -> None:
-        self._training, self._drift = training, drift
+        self._terms, self._length, self._drift = terms, length, drift
         self._documents = len(lengths)
         self._words = int(lengths.sum(dtype=np.int64))
         self._live, self._lengths = GrowableArray(np.bool_), GrowableArray(np.int32)
         self._live.extend(np.ones(len(lengths), np.bool_))
         self._lengths.extend(lengths)
         self._trained = GrowableArray(np.bool_)
-        self._trained.extend(training.documents)
+        self._trained.extend(trained)
         self._frequencies, self._occurrences = GrowableArray(np.int64), GrowableArray(np.int64)
         self._frequencies.extend(counts.frequencies)
         self._occurrences.extend(counts.occurrences)
@@ -83,7 +73,7 @@ class LiveStatistics:
     @property
     def length(self) -> float:
         """Return the quantised mean length of the live documents."""
-        return live_length(self._training.length, self._words / max(self._documents, 1))
+        return live_length(self._length, self._words / max(self._documents, 1))
 
     def counts(self, terms: int) -> DocumentCounts:
         """Return the statistics of the live documents by so many terms. Cost: O(V)."""
@@ -135,11 +125,6 @@ class LiveStatistics:
             passed=self._drift.passed + len(gone) - of_training,
         )
 
-    def live_among(self, doc_ids: Sequence[int]) -> Numbers:
-        """Return the live ones of some documents, once each: (n,)."""
-        live = self._live.rows
-        return np.array([id_ for id_ in dict.fromkeys(doc_ids) if live[id_]], np.int64)
-
     def kept(
         self,
         replaced: Sequence[tuple[int, int | None]],
@@ -177,5 +162,5 @@ class LiveStatistics:
             self._drift,
             added=self._drift.added + sign * int(is_later.sum()),
             words=self._drift.words + sign * int(lengths[is_later].sum()),
-            unseen=self._drift.unseen + sign * int(counts[numbers >= self._training.terms].sum()),
+            unseen=self._drift.unseen + sign * int(counts[numbers >= self._terms].sum()),
         )

@@ -62,17 +62,14 @@ STARTS: Final = "fields_starts"
 TEXTS: Final = "fields_texts"
 TEXT_STARTS: Final = "fields_text_starts"
 
-
 Inclusive = Literal["both", "low", "high", "neither"]
 ColumnPredicate = Callable[[int, int], DocumentMask]
 """Returns the part of a mask for documents from the first up to the second, in new memory."""
-
 
 _DAY = timedelta(days=1) // timedelta(microseconds=1)
 _DATE_ONLY = len("2024-03-01")
 _PARTIAL_DATE = re.compile(r"(?!0000)(\d{4})(?:-(0[1-9]|1[0-2]))?", re.ASCII)
 _LAST = microseconds(datetime.max)
-
 
 NO_TEXTS: Final = SortedTexts(np.zeros(0, np.uint8), np.zeros(1, np.int64))
 

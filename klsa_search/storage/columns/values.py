@@ -75,7 +75,6 @@ _DATE: Final = re.compile(
 _EPOCH: Final = datetime(1970, 1, 1)
 _MICROSECOND: Final = timedelta(microseconds=1)
 
-
 _CODE: Final = re.compile(r"\s*(-?0\d|\+\s*\d)", re.ASCII)
 """Start of a string whose digits are a code: 00123, a telephone number."""
 
