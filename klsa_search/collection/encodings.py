@@ -46,6 +46,7 @@ _CONFIDENT = 0.8  # in a language, for another encoding than Western ones
 _LONGEST = 10_000  # characters that the language is detected from
 _MOST_BEYOND = 0.5  # bytes beyond ASCII in words with such bytes, in Latin letters
 _MOST_IMPLAUSIBLE = 0.4  # of the characters beyond ASCII within words
+_MIXED = 0.25  # valid Latin letters in UTF-8 for each invalid byte, from which a text is mixed
 _WORD: Final = re.compile(rb"[A-Za-z\x80-\xff]{2,}")
 _AFTER_LETTER: Final = re.compile(r"(?<=[^\W\d_])[^\x00-\x7f](?P<inside>(?=[^\W\d_]))?")
 _JOINS_WORDS: Final = "’‘·\xad–—"
@@ -104,6 +105,9 @@ def _detection(text: Iterable[bytes]) -> _Detection:
     words = [word for word in _WORD.findall(sample) if not word.isascii()]
     high = sum(byte > 0x7F for word in words for byte in word)
     if high <= _MOST_BEYOND * sum(map(len, words)):
+        letters = sum("\xc0" <= character <= "\u024f" for character in beyond)
+        if letters > _MIXED * invalid:  # lines of both: those that are not UTF-8 are refused
+            return _Detection("utf-8")
         codec = _latin_encoding(sample)
         return _Detection(codec, _other_latin(sample, codec) if high <= _UNSURE else ())
     return _detection_of_script(sample)
@@ -139,7 +143,16 @@ def decoded_lines(
         if encoding:
             note(f"read as {name_of_encoding(encoding)}")
     if encoding:
-        yield from lines_in(path, encoding)
+        may_be_utf8, is_ascii = "utf-8" not in codecs.lookup(encoding).name, True
+        for number, line in lines_in(path, encoding):
+            if may_be_utf8 and not line.isascii():
+                may_be_utf8, is_ascii = _is_utf8_in(line, encoding), False
+            yield number, line
+        if may_be_utf8 and not is_ascii:
+            note(
+                f"read as {name_of_encoding(encoding)}, but all of it is UTF-8; leave out the "
+                "encoding if letters are wrong"
+            )
         return
     detected: str | None = None
     for number, line in lines(path):
@@ -330,6 +343,15 @@ def _identifier() -> LanguageIdentifier:
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+
+
+def _is_utf8_in(line: str, encoding: str) -> bool:
+    """Return whether the bytes of a line in an encoding are valid UTF-8."""
+    try:
+        line.encode(encoding).decode()
+    except UnicodeError:
+        return False
+    return True
 
 
 def _is_utf8(line: str) -> bool:

@@ -42,6 +42,8 @@ NAMES: Final = {
 STEP: Final = "name it, as in --encoding cp1252 (in Python encoding=)"
 """Next step if an encoding is unknown."""
 
+_OTHER: Final = "leave out --encoding, which detects it, or name another (in Python encoding=)"
+
 LARGEST_UNPACKED: Final = 2**32
 """Limit of the decompressed size of an archive in bytes, and of a file that was compressed well."""
 _GREATEST_RATIO: Final = 250
@@ -180,14 +182,19 @@ def lines_in(path: Path, encoding: str) -> Iterator[tuple[int, str]]:
                 refuse_long(len(line), path, number)
                 yield number, line.lstrip("\ufeff")
         except UnicodeError as error:
-            raise invalid_encoding(path, number + 1, encoding, error) from None
+            if isinstance(error, UnicodeDecodeError):  # which is of a block of lines
+                number += error.object[: error.start].count(b"\n")
+            step = STEP if encoding in _MARKS.values() else _OTHER
+            raise invalid_encoding(path, number + 1, encoding, error, step) from None
 
 
-def invalid_encoding(path: Path, number: int, encoding: str, error: UnicodeError) -> TruncatedFile:
+def invalid_encoding(
+    path: Path, number: int, encoding: str, error: UnicodeError, step: str = STEP
+) -> TruncatedFile:
     """Return the error for a line that an encoding does not fit."""
     name = name_of_encoding(encoding)
     reason = error.reason if isinstance(error, UnicodeDecodeError) else error
-    return TruncatedFile(f"{path}:{number}: invalid {name} ({reason}); correct it, or {STEP}")
+    return TruncatedFile(f"{path}:{number}: invalid {name} ({reason}); correct it, or {step}")
 
 
 def read_decompressed(path: Path) -> bytes:

@@ -248,3 +248,29 @@ def test_mail_and_pages_with_a_charset_that_decodes_nothing(tmp_path, charset):
     texts, _ = read(tmp_path)
     assert all(text.startswith("caf\u00e9") for text in texts)
     assert len(texts) == 2
+
+
+def test_a_text_of_two_encodings_is_refused_where_it_is_not_utf_8(tmp_path):
+    path = tmp_path / "x.csv"
+    rows = ["1,Die Größe paßt".encode("cp1252"), "2,Öl läuft über".encode()]
+    path.write_bytes(b"\n".join([b"id,text", *rows]))
+    with pytest.raises(CollectionError, match=r"x\.csv:2: column 'text' is not UTF-8: byte 0xf6"):
+        list(open_collection(path).documents())
+    skipped = open_collection(path, on_error="skip")
+    assert [document.text for document in skipped.documents()] == ["Öl läuft über"]
+
+
+@pytest.mark.parametrize(("encoding", "is_noted"), [("latin-1", True), ("utf-8", False)])
+def test_utf_8_that_is_named_otherwise_is_noted(tmp_path, encoding, is_noted):
+    path = tmp_path / "x.csv"
+    path.write_text("id,text\n1,Größe\n2,Öl\n", "utf-8")
+    source = open_collection(path, encoding=encoding)
+    list(source.documents())
+    assert any("but all of it is UTF-8" in note for note in source.notes) == is_noted
+
+
+def test_the_fault_of_a_named_encoding_says_its_line_and_what_to_do(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_bytes(b"id,text\n1,a\n2,b\n3,\x81\n")
+    with pytest.raises(CollectionError, match=r"x.csv:4: .*leave out --encoding, which detects it"):
+        list(open_collection(path, encoding="cp1252").documents())
