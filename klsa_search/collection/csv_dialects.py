@@ -41,7 +41,14 @@ class Dialect(NamedTuple):
     spaced: bool = False
 
     def reader(self, texts: Iterable[str]) -> Any:
-        """Return a strict reader of rows."""
+        r"""Return a strict reader of rows.
+
+        With escapes, MySQL writes a missing value as \N, which would be N.
+        """
+        if self.escape is not None:
+            sign = re.escape(self.delimiter)
+            null = re.compile(rf"(?:^|(?<={sign}))\\N(?={sign}|\s*\Z)")
+            texts = (null.sub(r"\\\\N", text) for text in texts)
         return csv.reader(
             texts,
             delimiter=self.delimiter,

@@ -119,10 +119,27 @@ def _rows(path: Path, intake: Intake, kind: str, dialect: Dialect) -> Iterator[R
             if is_printed is None and any(cells):
                 is_printed = not (cells[0] or cells[-1])
             cells = list(map(str.strip, cells)) if is_printed else cells
+        cells = [_unmarked(cell) if cell[:1] in _MARKS else cell for cell in cells]
         is_blank = not any(map(str.strip, cells))
         if not is_blank:
             yield Row(number, cells, follows_blank)
         follows_blank = is_blank
+
+
+_MARKS: Final = ("=", "'")
+_FORMULA_TEXT: Final = re.compile(r'="((?:[^"]|"")*)"')
+
+
+def _unmarked(cell: str) -> str:
+    """Return a cell without what keeps a spreadsheet from reading it as a number or formula.
+
+    >>> _unmarked('="00123"'), _unmarked("'-5"), _unmarked("'tis"), _unmarked("=1+1")
+    ('00123', '-5', "'tis", '=1+1')
+    """
+    if cell.startswith(("'=", "'+", "'-", "'@")):
+        return cell[1:]
+    text = _FORMULA_TEXT.fullmatch(cell)
+    return text[1].replace('""', '"') if text else cell
 
 
 def _fault(cells: list[Any], header: list[str], dialect: Dialect) -> str | None:

@@ -27,7 +27,7 @@ def json_value(value: Any) -> Any:
     """
     if type(value) in _JSON:
         return None if isinstance(value, float) and isnan(value) else value
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple | range):
         return [json_value(item) for item in value]
     if isinstance(value, set | frozenset):
         return [json_value(item) for item in sorted(value, key=str)]
@@ -103,12 +103,21 @@ _ELEMENT: Final = r"""(?:u?'(?:[^'\\]|\\.)*+'|u?"(?:[^"\\]|\\.)*+"|[^\s'",\[\]]+
 _PYTHON_LIST: Final = re.compile(rf"\[\s*+(?:{_ELEMENT}\s*+(?:,\s*+{_ELEMENT}\s*+)*+,?\s*+)?\]")
 
 
+_ARRAY_ELEMENT: Final = r'"(?:[^"\\]|\\.)*+"|[^\s"\'{},:\\][^"{},\\]*+'
+_ARRAY: Final = re.compile(rf"\{{(?:(?:{_ARRAY_ELEMENT})(?:,(?:{_ARRAY_ELEMENT}))*+)?\}}")
+
+
 def list_of(cell: Any) -> list[Any] | None:
-    """Return a list of texts and numbers as JSON and Python write it; None for another cell.
+    """Return a list as JSON, Python and PostgreSQL write it; None for another cell.
 
     >>> list_of('["red", "big"]'), list_of("['red', 'big']"), list_of("[red]")
     (['red', 'big'], ['red', 'big'], None)
+    >>> list_of('{red,"big, heavy",NULL}'), list_of("{}"), list_of('{"a": 1}')
+    (['red', 'big, heavy'], [], None)
     """
+    if isinstance(cell, str) and cell.startswith("{") and _ARRAY.fullmatch(cell):
+        elements = (e for e in re.findall(_ARRAY_ELEMENT, cell) if e != "NULL")
+        return [re.sub(r"\\(.)", r"\1", e[1:-1]) if e[0] == '"' else e for e in elements]
     if not (isinstance(cell, str) and cell.startswith("[") and cell.endswith("]")):
         return None
     try:

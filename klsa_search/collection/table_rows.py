@@ -168,6 +168,10 @@ def _table(
     lists = [at for at in _list_columns(ahead(), names) if names[at] not in (key, *used)]
     if lists:
         intake.note(path, f"read the cells of {listed(names[at] for at in lists)} as lists")
+    escaped = _escaped_columns(ahead())
+    if escaped:
+        fact = f"read \\n in the cells of {listed(names[at] for at in escaped)} as line ends"
+        intake.note(path, fact)
 
     def checked(row: Row) -> _Table:
         cells = row.cells
@@ -180,13 +184,16 @@ def _table(
         for at in lists:
             value = list_of(cells[at])
             cells[at] = cells[at] if value is None else value
+        for at in escaped:
+            cells[at] = _ESCAPE.sub(lambda sign: _ESCAPES.get(sign[1], sign[0]), str(cells[at]))
         yield f"{path}:{row.number}", cells
 
     id_ = key or columns.id_in(names)
-    ids = _NO_IDS
     if id_ is not None:
         may_lack = (key or intake.columns.id) == names[0]
         ids = _Ids.of(ahead(), names.index(id_), may_lack=may_lack)
+    else:  # then only words of totals in the first column are labels
+        ids = _Ids.of(ahead(), 0, may_lack=False)._replace(digits=0)
     below: list[Row] = []  # lines that may stand below the table
     for row in rows:
         is_text = (below or row.follows_blank) and len(row.cells) == 1 and needed > 2
@@ -212,7 +219,42 @@ def _list_columns(rows: Iterable[Sequence[Any]], names: Sequence[str]) -> list[i
         for at, cell in enumerate(row[: len(names)]):
             if not is_blank(cell):
                 cells.setdefault(at, []).append(cell)
-    return [at for at in sorted(cells) if all(list_of(cell) is not None for cell in cells[at])]
+    return [
+        at
+        for at in sorted(cells)
+        if all(list_of(cell) is not None for cell in cells[at])
+        and not all(map(_IN_BRACES.fullmatch, cells[at]))
+    ]
+
+
+_IN_BRACES: Final = re.compile(r"\{[^,]+\}")  # GUIDs, or arrays of one element
+_ESCAPE: Final = re.compile(r"\\(.?)", re.DOTALL)
+_ESCAPES: Final = {"n": "\n", "r": "", "t": "\t", "\\": "\\", '"': '"'}
+_LINE_BEGIN: Final = re.compile(r"\\n(?![a-z])")
+_DRIVE: Final = re.compile(r"\b[A-Za-z]:\\")
+
+
+def _escaped_columns(rows: Iterable[Sequence[Any]]) -> list[int]:
+    r"""Return the numbers of the columns with \n for line ends, by the first rows.
+
+    So do WooCommerce, PostgreSQL and MySQL. Such cells have no other backslashes than those of
+    escapes, unlike TeX and paths, and no line ends.
+    """
+    cells: dict[int, list[str]] = {}
+    has_nulls = False  # as databases write them
+    for row in islice(rows, _AHEAD):
+        for at, cell in enumerate(row):
+            if cell == "\\N":
+                has_nulls = True
+            elif isinstance(cell, str) and ("\\" in cell or "\n" in cell):
+                cells.setdefault(at, []).append(cell)
+    return [
+        at
+        for at, texts in sorted(cells.items())
+        if any(("\\n" in text) if has_nulls else _LINE_BEGIN.search(text) for text in texts)
+        and not any("\n" in text or _DRIVE.search(text) for text in texts)
+        and all(sign in _ESCAPES for text in texts for sign in _ESCAPE.findall(text))
+    ]
 
 
 def _has_key(header: Header, rows: Callable[[], Iterable[Sequence[Any]]], columns: Columns) -> bool:

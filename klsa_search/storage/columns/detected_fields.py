@@ -139,6 +139,8 @@ class FieldCandidate:
 
         is_list  whether the field has a name for lists, so that the sign alone is enough
         """
+        if any(text.startswith(("[", "{")) for text in self._texts):  # JSON
+            return None
         for sign in ";|,":
             divided = [text.split(sign) for text in self._texts if sign in text.strip(sign)]
             parts = Counter(part.strip() for texts in divided for part in texts)

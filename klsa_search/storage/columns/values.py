@@ -81,7 +81,7 @@ _CODE: Final = re.compile(r"\s*(-?0\d|\+\s*\d)", re.ASCII)
 PLACEHOLDERS: Final = frozenset({
     "na", "n/a", "n.a.", "#na", "#n/a", "<na>", "null", "(null)", "nil", "none", "nan", "-nan",
     "#value!", "#ref!", "#div/0!", "#num!", "#name?", "#null!", "1.#ind", "-1.#ind", "1.#qnan",
-    "\\n", "0000-00-00", "0000-00-00 00:00:00", "-", "--", "\N{EN DASH}",
+    "nat", "\\n", "0000-00-00", "0000-00-00 00:00:00", "-", "--", "\N{EN DASH}",
     "\N{EM DASH}", ".", "..", "...", ":", "?",
 })  # fmt: skip
 """Strings, in lower case, that conventionally stand for a missing number or date."""

@@ -396,10 +396,11 @@ def test_other_numbers_are_not_dates(value):
 
 def test_values_of_several_parts_are_reported(tmp_path, caplog):
     rows = [
-        {"tags": "red; big", "kind": "a|b", "name": "Smith, Ann"},
-        {"tags": "blue", "kind": "b|a", "name": "Ng, Bob"},
+        {"tags": "red; big", "kind": "a|b", "name": "Smith, Ann", "labels": '[{"n": 1}, {"n": 2}]'},
+        {"tags": "blue", "kind": "b|a", "name": "Ng, Bob", "labels": '[{"n": 1}, {"n": 3}]'},
     ]
     build(tmp_path, rows)
     assert "--split 'tags=;' divides them" in caplog.text
     assert "--split 'kind=|' divides them" in caplog.text
     assert "field 'name'" not in caplog.text
+    assert "field 'labels'" not in caplog.text
