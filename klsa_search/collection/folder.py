@@ -110,7 +110,7 @@ def walk(
         if entry is None:
             open_folders.pop()
             continue
-        if entry.name.startswith("."):
+        if entry.name.startswith((".", "~$")):  # hidden, or of an open document of Office
             continue
         is_folder = os.path.isdir(entry.path)
         name = f"{below}{entry.name}{'/' if is_folder else ''}"

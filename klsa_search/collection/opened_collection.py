@@ -95,7 +95,13 @@ class OpenedCollection:
     @property
     def notes(self) -> list[str]:
         """Return what the last pass has recognised in files, such as encodings and columns."""
-        return [f"{first_of(files, 'file')}: {fact}" for fact, files in self._intake.notes.items()]
+        unused = [
+            f"{self.name}: the pattern {pattern!r} leaves out nothing; check the spelling"
+            for pattern in self._options.exclude
+            if not pattern.startswith("!") and f"excluded by {pattern}" not in self.unread.kinds
+        ]
+        notes = self._intake.notes
+        return [*(f"{first_of(files, 'file')}: {fact}" for fact, files in notes.items()), *unused]
 
     @property
     def lacks_columns(self) -> bool:

@@ -62,7 +62,7 @@ def test_fields_of_front_matter_are_metadata(tmp_path, content):
         '+++\nrelease_year = 1990\nversion = 1.10\n"App Version" = 2\nversions = [1.9, 1.10]\n'
         "app.release = 3.0\nn=1.10\n+++\nA",
         '{"release_year": 1990, "version": 1.10, "App Version": 2, "versions": [1.9, 1.10], '
-        '"app": {"release": 3.0}, "n": 1.1}\nA',
+        '"app": {"release": 3.0}, "n": 1.10}\nA',
     ],
 )
 def test_versions_stay_as_they_are_written(tmp_path, content):
@@ -73,21 +73,38 @@ def test_versions_stay_as_they_are_written(tmp_path, content):
         "release_year": 1990,
         "versions": ["1.9", "1.10"],
         "app": {"release": "3.0"},
-        "n": 1.1,
+        "n": "1.10",
     }
+
+
+def test_versions_of_a_language_are_filtered_as_they_are_written(tmp_path):
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    for version in ("3.1", "3.10", "3.9"):
+        (vault / f"{version}.md").write_text(f"---\npython: {version}\n---\nThe hose of a valve.\n")
+    index = klsa.build(vault, name="vault", home=tmp_path / "index")
+    found = index.search("hose", filter="python = 3.10", facets=["python"])
+    assert [hit.id for hit in found.hits] == ["3.10.md"]
 
 
 def test_digits_that_are_no_number_of_yaml_stay_as_they_are(tmp_path):
     metadata = read(
-        tmp_path, "---\nsku: 00123\nat: 12:30\nn: -5\nm: 0\nx: 0x1f\n---\nBody."
+        tmp_path,
+        "---\nsku: 00123\nat: 12:30\nn: -5\nm: 0\nx: 0x1f\ncountry: NO\nphone: +49301\n"
+        "python: 3.10\nratio: 1.5\ndraft: True\n---\nBody.",
     ).metadata
-    assert [metadata[name] for name in ("sku", "at", "n", "m", "x")] == [
-        "00123",
-        "12:30",
-        -5,
-        0,
-        31,
-    ]
+    assert {name: metadata[name] for name in metadata.keys() - {"kind", "path"}} == {
+        "sku": "00123",
+        "at": "12:30",
+        "n": -5,
+        "m": 0,
+        "x": 31,
+        "country": "NO",
+        "phone": "+49301",
+        "python": "3.10",
+        "ratio": 1.5,
+        "draft": True,
+    }
 
 
 def test_fields_are_filtered(tmp_path):
@@ -125,6 +142,7 @@ def test_invalid_front_matter_stays_text(tmp_path, content, title, text):
         ("[[valve|the valve note]]", "the valve note"),
         ("[[valve#Seat]]", "valve > Seat"),
         ("[[#Seat]]", "Seat"),
+        ("[[valve#^3f2a]]", "valve"),
         ("![[plan.png]]", "plan.png"),
         ("`[[valve]]`", "[[valve]]"),
         ("a[[1]]b", "a1b"),
@@ -132,6 +150,21 @@ def test_invalid_front_matter_stays_text(tmp_path, content, title, text):
 )
 def test_wiki_links_are_text(tmp_path, link, text):
     assert read(tmp_path, f"See {link}.").text == f"See {text}."
+
+
+def test_wiki_links_in_fields_are_their_labels(tmp_path):
+    front = '---\nup: "[[Valves]]"\nparts: ["[[seat|Seat of valve]]"]\n---\nBody.'
+    metadata = read(tmp_path, front).metadata
+    assert (metadata["up"], metadata["parts"]) == ("Valves", ["Seat of valve"])
+
+
+@pytest.mark.parametrize(
+    "code", ["", "import A from 'a';\nimport {\n  B,\n} from 'b';\n\nexport const c = 1;\n\n"]
+)
+def test_imports_of_mdx_are_no_text(tmp_path, code):
+    (tmp_path / "a.mdx").write_text(f"---\nslug: x\n---\n{code}# Pump\n\nimport it now.\n")
+    (document,) = open_collection(tmp_path).documents()
+    assert (document.title, document.text) == ("Pump", "import it now.")
 
 
 def test_tags_with_commas_are_a_list(tmp_path):

@@ -192,6 +192,24 @@ def test_patterns_leave_out_files_and_folders(tmp_path):
     assert ids(tmp_path, format="text", exclude="/drafts")[-1] == "deep/old.txt"
 
 
+def test_a_pattern_that_leaves_out_nothing_is_reported(tmp_path):
+    (tmp_path / "a.md").write_text("pump")
+    (tmp_path / "a.log").write_text("valve")
+    source = open_collection(tmp_path, format="text", exclude=["*.log", "draft/", "!b.log"])
+    assert [document.id for document in source.documents()] == ["a.md"]
+    assert [note for note in source.notes if "pattern" in note] == [
+        f"{tmp_path.name}: the pattern 'draft/' leaves out nothing; check the spelling"
+    ]
+
+
+def test_the_lock_of_an_open_document_of_office_is_hidden(tmp_path):
+    (tmp_path / "a.md").write_text("pump")
+    (tmp_path / "~$a.docx").write_bytes(b"\x03Ann")
+    source = open_collection(tmp_path)
+    assert [document.id for document in source.documents()] == ["a.md"]
+    assert source.unread.count == 0
+
+
 def test_gitignore_files_leave_out_what_is_below_them(tmp_path):
     fill(tmp_path, "a.md", "build/b.md", "notes/c.md", "notes/d.md", "notes/build/e.md", "d.md")
     fill(tmp_path, ".gitignore", text="# made by tools\nbuild/\n!\n[z-a]\n")

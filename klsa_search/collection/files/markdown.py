@@ -43,6 +43,8 @@ _TITLE_BLOCK: Final = re.compile(
 )
 _SYNTAXES: Final = {"---": "yaml", "+++": "toml", ";;;": "json"}
 _WIKI: Final = re.compile(r"!?\[\[([^\[\]|\n]+)(?:\|([^\[\]\n]*))?\]\]")
+_IMPORTS: Final = re.compile(r"\s*(?:^(?:import|export)\b.*\n(?:.+\n)*\s*)+", re.MULTILINE)
+"""Code at the beginning of MDX."""
 _NOT_FIELDS: Final = ("title", "kind", "path")
 _FIELD: Final = re.compile(r"^(\w+)[ \t]*[:=][ \t]*(\S.*?)[ \t]*$", re.MULTILINE)
 _LONGEST_FRONT: Final = 2**20  # characters; aliases of YAML may multiply them
@@ -58,6 +60,8 @@ def read(path: Path, encoding: str | None) -> Iterator[Content]:
     text = text.replace("\r\n", "\n")
     fields, after = _front_matter(text)
     text = text[after:]
+    if path.suffix.lower() == ".mdx":
+        text = _IMPORTS.sub("", text)
     builder = SectionBuilder()
     heading = add_markdown(text, builder)
     yield Content(
@@ -66,7 +70,7 @@ def read(path: Path, encoding: str | None) -> Iterator[Content]:
         sections=builder.sections(),
         metadata={
             name: _several(value) if name in _LISTED else value
-            for name, value in fields.items()
+            for name, value in _with_labels(fields).items()
             if name not in _NOT_FIELDS and value not in (None, "", [], {})
         },
     )
@@ -176,7 +180,7 @@ def _loads_toml(text: str) -> Any:
 
 
 def _loads_yaml(text: str) -> Any:
-    """Return the value of YAML; 00123 and 12:30 are texts, not numbers to the base 8 or 60."""
+    """Return the value of YAML as its version 1.2 reads it: 00123, 12:30, +49 and no are texts."""
     import yaml
 
     loader = type("Loader", (yaml.SafeLoader,), {})
@@ -186,16 +190,21 @@ def _loads_yaml(text: str) -> Any:
         return node.value if ":" in node.value else _Written(node.value, value)
 
     def construct_int(self: Any, node: Any) -> Any:
-        is_code = ":" in node.value or re.match(r"[-+]?0[0-9_]", node.value)
+        is_code = ":" in node.value or re.match(r"\+|-?0[0-9_]", node.value)
         return node.value if is_code else self.construct_yaml_int(node)
 
-    for kind, construct in (("float", construct_float), ("int", construct_int)):
+    def construct_bool(self: Any, node: Any) -> Any:
+        is_bool = node.value.lower() in ("true", "false")
+        return self.construct_yaml_bool(node) if is_bool else node.value
+
+    constructs = (("bool", construct_bool), ("float", construct_float), ("int", construct_int))
+    for kind, construct in constructs:
         yaml.add_constructor(f"tag:yaml.org,2002:{kind}", construct, loader)
     return yaml.load(text, loader)  # noqa: S506 - a subclass of SafeLoader
 
 
 def _with_versions(value: Any, *, is_version: bool = False) -> Any:
-    """Return a value with the numbers of fields named for versions as they are written."""
+    """Return a value with numbers such as 1.10, and those of versions, as they are written."""
     if isinstance(value, dict):
         return {
             name: _with_versions(item, is_version=names_versions(str(name)))
@@ -204,15 +213,29 @@ def _with_versions(value: Any, *, is_version: bool = False) -> Any:
     if isinstance(value, list):
         return [_with_versions(item, is_version=is_version) for item in value]
     if isinstance(value, _Written):
-        return value.written if is_version else float(value)
+        return value.written if is_version or _ROUNDED.fullmatch(value.written) else float(value)
     if is_version and isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     return value
 
 
+_ROUNDED: Final = re.compile(r"-?\d+\.\d*0")
+"""A number that loses digits, as 3.10 would be 3.1."""
+
+
+def _with_labels(value: Any) -> Any:
+    """Return a value with wiki links as their labels."""
+    if isinstance(value, dict):
+        return {name: _with_labels(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_with_labels(item) for item in value]
+    return _WIKI.sub(_label, value) if isinstance(value, str) else value
+
+
 def _label(link: re.Match[str]) -> str:
     """Return the visible text of a wiki link: its label, else its page and heading."""
-    return (link[2] or link[1].replace("#", " > ").removeprefix(" > ")).strip()
+    page = link[1].partition("#^")[0]  # without the ID of a block
+    return (link[2] or page.replace("#", " > ").removeprefix(" > ")).strip()
 
 
 def _visible(inline: Token) -> str:
