@@ -47,7 +47,7 @@ _SECOND: Final[Mapping[str, Sequence[str]]] = {
     ),
     "text": (
         "abstract note", "abstract", "answer", "full_text", "passage", "selftext", "transcript",
-        "content_html", "body_html", "encoded", "notes",
+        "content_html", "body_html", "body (html)", "encoded", "notes",
     ),
 }  # fmt: skip
 """Names that are used only if there is no other, as a summary of Jira beside a title. Of texts the
@@ -55,10 +55,10 @@ first is used, as `notes` beside an abstract are about it.
 """
 COMMON_NAMES: Final[Mapping[str, frozenset[str]]] = {
     "id": frozenset(
-        ["key", "uuid", "number", "objectid", "issue key", "guid", "id_", *_SECOND["id"]]
+        [*ID_NAMES, "key", "uuid", "number", "objectid", "issue key", "guid", "id_", *_SECOND["id"]]
     ),
-    "title": _TITLES.union(["subject", "name", "headline"], _SECOND["title"]),
-    "text": _TEXTS.union(_SECOND["text"]),
+    "title": _TITLES.union(["title", "subject", "name", "headline"], _SECOND["title"]),
+    "text": _TEXTS.union(TEXT_NAMES, _SECOND["text"]),
 }
 """Names of columns, in any case, that are used in a source without title and text."""
 _THINGS: Final = frozenset(
@@ -98,7 +98,10 @@ _WORDS_OF_CODES: Final = frozenset(
         "tel telefon telephone téléphone upc version versions zip zipcode",
     )
 )
-_WORDS_OF_VERSIONS: Final = frozenset(["release", "releases", "revision", "version", "versions"])
+_WORDS_OF_VERSIONS: Final = frozenset([
+    "java", "node", "nodejs", "php", "python", "release", "releases", "revision", "ruby", "version",
+    "versions",
+])  # fmt: skip
 _SKIPPED_WORDS: Final = frozenset(["", "code", "codes", "id", "name", "no", "nr", "num", "number"])
 
 
@@ -122,21 +125,6 @@ def _last_word(name: str) -> str:
     """Return the last word of a name in lower case, but for `code`, `number` or digits after it."""
     words = [word.lower() for word in _WORD_END.split(re.sub(r"[^\w\s-]", " ", name))]
     return next((w for w in reversed(words) if w.strip("0123456789") not in _SKIPPED_WORDS), "")
-
-
-_CODE: Final = re.compile(r"(?=.{2,40}\Z)[A-Za-z]{1,10}[-_/.]?\d[\w/.-]*")
-
-
-def has_codes(name: str, records: Iterable[Mapping[str, Any]]) -> bool:
-    """Return whether the values of a name are codes that differ, which may be IDs.
-
-    >>> has_codes("model", [{"model": "INC-1"}, {"model": "INC-2"}])
-    True
-    >>> has_codes("model", [{"model": "INC-1"}, {"model": "INC-1"}])
-    False
-    """
-    values = [str(record.get(name, "")) for record in records]
-    return 1 < len(values) == len({*values}) and all(map(_CODE.fullmatch, values))
 
 
 def option(name: str, value: str) -> str:
@@ -266,7 +254,10 @@ class Columns:
         title, they are not used then.
         """
         if not self.lacks(names):
-            return self._with_text(names).with_title(names)
+            columns = self._with_text(names).with_title(names)
+            ids = [name for name in names if name.strip().lower() in ID_NAMES]
+            is_chosen = columns.id_in(names) or columns.id or "id" in self.unused
+            return columns if is_chosen or len(ids) != 1 else replace(columns, id=ids[0])
         by_role = {role: self.common(role, names) for role in COMMON_NAMES}
         if by_role["text"]:
             titles = by_role["title"] or _of_two_words("title", names)
@@ -311,7 +302,7 @@ class Columns:
         """Return these columns, with the only title in another language beside a column `text`."""
         titles = [name for name in names if name.strip().lower() in {"title", *_TITLES}]
         is_chosen = self.title or self.text or "title" in self.unused
-        if is_chosen or len(titles) != 1 or titles[0].strip().lower() == "title":
+        if is_chosen or len(titles) != 1 or titles[0] == "title":
             return self
         return replace(self, title=titles[0])
 
@@ -370,7 +361,7 @@ _MIN_WORDS: Final = 4
 _MIN_DISTINCT: Final = 0.5
 """Share of values that differ, at least: removed posts all have the same text."""
 _WORD: Final = re.compile(r"[^\W\d_]+")
-_NO_PROSE: Final = re.compile(r"\S*[/\\@=]\S*|\S*\d\S*")
+_NO_PROSE: Final = re.compile(r"[/\\@=\d]")
 
 
 def with_prose(
@@ -431,9 +422,13 @@ def _texts_by_path(records: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]
 
 def _words(text: str) -> int:
     """Return the number of words that are neither links nor codes."""
-    words = _WORD.findall(_NO_PROSE.sub(" ", text))
-    # Scripts without blanks between words have no case.
-    return sum(1 if word.lower() != word.upper() else (len(word) + 1) // 2 for word in words)
+    count = 0
+    for part in text.split():
+        is_code = _NO_PROSE.search(part) is not None
+        for word in _WORD.findall(part):
+            # Scripts without blanks between words have no case, so a part is a sentence there.
+            count += not is_code if word.lower() != word.upper() else (len(word) + 1) // 2
+    return count
 
 
 def _is_prose(name: str, texts: Sequence[str]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -12,7 +13,6 @@ from klsa_search.collection.columns import (
     SAMPLE,
     TEXT_NAMES,
     Columns,
-    has_codes,
     may_name_ids,
     option,
     with_prose,
@@ -32,6 +32,22 @@ ADVICE: Final = "; correct it, or skip it (--on-error skip, in Python on_error='
 """Next step after the refusal of a record, for sources that commands and programs read."""
 
 
+_CODE: Final = re.compile(r"(?=.{2,40}\Z)[A-Za-z]{1,10}[-_/.]?\d[\w/.-]*")
+
+
+def has_codes(name: str, records: Iterable[Mapping[str, Any]]) -> bool:
+    """Return whether the values of a name are codes that differ, which may be IDs.
+
+    >>> has_codes("model", [{"model": "INC-1"}, {"model": "INC-2"}])
+    True
+    >>> has_codes("model", [{"model": "INC-1"}, {"model": "INC-1"}])
+    False
+    """
+    values = [str(record.get(name, "")) for record in records]
+    return 1 < len(values) == len({*values}) and all(map(_CODE.fullmatch, values))
+
+
+_NO_TEXT: Final = "no title and no text"
 _SHOWN_COLUMNS: Final = 20
 """Columns that an error lists, at most."""
 
@@ -85,7 +101,7 @@ class Intake:
         self.has_texts = False
         self.unused_texts: dict[str, int] = {}  # characters by field, while no text is used
         self.missing_columns = set(self.columns.names())
-        self._absent: dict[str, tuple[int, str]] = {}  # records without a column, and the first
+        self._lacking: dict[str, tuple[int, str]] = {}  # records without a part, and the first
         self._number = 0
         self._present_columns: set[str] = set()  # of records before all of the former were found
 
@@ -253,8 +269,7 @@ class Intake:
             columns = plain
         for name in columns.names():
             if name not in record and not has_path(record, name):
-                count, first = self._absent.get(name, (0, origin))
-                self._absent[name] = count + 1, first
+                self._note_lack(f"no column {name!r}", origin)
         if numbered and (id_ := columns.id_in(record)):
             self.refuse(
                 f"{origin}: has {id_!r}, unlike the first record, so that documents are "
@@ -314,14 +329,22 @@ class Intake:
             seen.add(document.id)
             if not self.has_texts:
                 self._seek_texts(document)
+            if not (document.title.strip() or document.text.strip()):
+                self._note_lack(_NO_TEXT, document.origin or f"document {document.id!r}")
             yield document
-        for name, (count, first) in self._absent.items():
+        for part, (count, first) in self._lacking.items():
             records = (
                 f"this and {counted(count - 1, 'more record')}" if count > 1 else "this record"
             )
-            self.notes[f"no column {name!r}, in {records}"] = [first]
+            if part != _NO_TEXT or self.has_texts:
+                self.notes[f"{part}, in {records}"] = [self.shown(first)]
         if seen:
             self.refuse_missing_columns()
+
+    def _note_lack(self, part: str, origin: str) -> None:
+        """Count a record that lacks a part."""
+        count, first = self._lacking.get(part, (0, origin))
+        self._lacking[part] = count + 1, first
 
     def refuse_missing_columns(self) -> None:
         """Raise CollectionError if no document so far has one of the columns given."""

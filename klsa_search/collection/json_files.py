@@ -316,7 +316,7 @@ class _Values:
                 raise self.fault(f"{fault}{remedy}")
             text, self._buffer = self._buffer[:end], self._buffer[end:]
             if reason := text_fault(text):
-                raise TruncatedFile(f"{self._path}:{begin}: the element {reason}")
+                raise TruncatedFile(f"{self._path}:{begin}: the element {reason}; correct it")
             self.line += text.count("\n")
             return begin, without_types(value) if _TYPED in text else value
 
@@ -341,7 +341,7 @@ def _values(path: Path) -> Iterator[tuple[int, Any]]:
     with _open_values(path) as values:
         while character := values.peek():
             if character != "{":
-                raise values.fault(" (expecting '{')")
+                raise values.fault(" (expecting an object); write an array or lines of objects")
             line, value = values.next()
             if isinstance(value, RepeatedName):
                 raise TruncatedFile(f"{path}:{line}: {value}")

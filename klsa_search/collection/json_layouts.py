@@ -70,7 +70,10 @@ def layout_of(
         return layout
     lists = _lists_and_maps(record, columns)
     if not lists:
-        return None
+        texts = [name for name, value in record.items() if _are_texts(name, value)]
+        is_list = takes_objects and len(texts) == 1
+        notes = [f"read the list {texts[0]!r} of an object"] if is_list else []
+        return Layout(record[texts[0]], notes) if is_list else None
     name = max(lists, key=lambda name: _amount_of_text(lists[name]))
     unread = [other for other in lists if other != name]
     if not name:
@@ -186,6 +189,12 @@ def _lists(content: Mapping[str, Any], outer: str = "") -> Iterator[tuple[str, l
             yield from _lists(value, f"{outer}{name}.")
         elif isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
             yield f"{outer}{name}", value
+
+
+def _are_texts(name: str, value: Any) -> bool:
+    """Return whether a field of an object is a list of documents that are texts."""
+    is_named = name.lower() in _RESULTS | {"sentences", "texts"}
+    return is_named and isinstance(value, list) and all(isinstance(v, str) for v in value)
 
 
 def _maps(

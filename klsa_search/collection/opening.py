@@ -108,6 +108,10 @@ def open_collection(
 
 
 def _opened(source: Any, options: CheckedReadingOptions) -> OpenedCollection:
+    if isinstance(source, str) and not source:
+        raise CollectionError(
+            "the source is blank; give a path, as . for this folder", field="source"
+        )
     if isinstance(source, str) and source.startswith(irds.PREFIX):
         return irds.collection(irds.load(source.removeprefix(irds.PREFIX)), options)
     if isinstance(source, str) and source.startswith(tables.PREFIX):

@@ -9,6 +9,7 @@ from typing import Any, Final
 from klsa_search.collection.columns import COMMON_NAMES, PLAIN, USUAL_NAMES
 from klsa_search.collection.json_values import json_value
 from klsa_search.collection.vectors import VECTORS
+from klsa_search.errors import CollectionError
 
 _TUPLES: Final = {2: ("id", "text"), 3: ("id", "title", "text")}
 
@@ -83,6 +84,13 @@ def records_by_id(source: Mapping[Any, Any]) -> Iterator[Any]:
     if rows := rows_of_columns(source):
         yield from rows
         return
+    values = {name: json_value(value) for name, value in source.items()}
+    sizes = {name: len(value) for name, value in values.items() if isinstance(value, list)}
+    if len(sizes) == len(source) > 1 and (PLAIN.id_in(sizes) or PLAIN.texts_in(sizes)):
+        counts = ", ".join(f"{name!r} has {size:,}" for name, size in sizes.items())
+        raise CollectionError(
+            f"the columns have different numbers of values: {counts}; give each one for each row"
+        )
     if _is_document(source):
         yield source
         return

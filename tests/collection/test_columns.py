@@ -250,6 +250,7 @@ PROSE = ["The pump leaks at the valve", "It hums all night, which is loud", "Nei
         ("title,plot,year", [f'Pump,"{one}",1999' for one in PROSE], ["plot"]),
         ("prompt,completion", [f'"{a}","{a}, so"' for a in PROSE], ["prompt", "completion"]),
         ("备注,类型", ["水泵漏水需要更换阀门,泵", "风扇整夜发出很大的噪音,扇"], ["备注"]),
+        ("备注,类型", [f"{text * 9_999},泵" for text in ("水泵，第3章。", "风扇，4。")], ["备注"]),
         ("title,body,description", [f'Pump,"{a}","{a}!"' for a in PROSE], ["body", "description"]),
         ("title,Body (HTML)", [f'Pump,"<p>{a}</p>"' for a in PROSE], ["Body (HTML)"]),
     ],

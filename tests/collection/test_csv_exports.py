@@ -343,7 +343,103 @@ def test_a_row_with_another_label_is_a_total_below_many_ids_with_digits(tmp_path
     rows = "".join(f"A{it},Bolt {it},{it}\n" for it in range(count))
     found, source = read(tmp_path, f"id,title,n\n{rows}BX,,7\n")
     assert len(found) == count + (not is_total)
-    assert bool(source.notes) == is_total
+    assert any("below the table" in note for note in source.notes) == is_total
+
+
+@pytest.mark.parametrize(
+    ("last", "is_total"),
+    [
+        ("Total,,4,9\n", True),
+        ("Grand total:,,4,9\n", True),
+        ("Total,,,\n", False),
+        ("Total,It is big,4,9\n", False),
+        ("Total valve,,4,9\n", False),
+        ("7,,4,9\n", False),
+        ("Total,,4,9\nHose,It bends,1,2\n", False),
+    ],
+)
+def test_totals_of_a_table_without_ids_are_left_out(tmp_path, last, is_total):
+    table = f"product,description,n,price\nPump,It leaks,1,4\nValve,Stuck,3,5\n{last}"
+    found, source = read(tmp_path, table)
+    assert len(found) == 2 + last.count("\n") - is_total
+    assert any("left out 1 line below the table" in note for note in source.notes) == is_total
+
+
+@pytest.mark.parametrize(
+    ("cell", "value"),
+    [
+        ('="00123"', "00123"),  # so that Excel keeps the zeros
+        ('"=""00123"""', "00123"),
+        ('"=""a """"b"""""""', 'a "b"'),
+        ("=A1+1", "=A1+1"),
+        ("'-5", "-5"),  # so that Excel computes nothing
+        ("'=1+1", "=1+1"),
+        ("'+49 30 1", "+49 30 1"),
+        ("'@ann", "@ann"),
+        ("'tis", "'tis"),
+        ("'00123", "'00123"),
+    ],
+)
+def test_marks_that_keep_a_cell_a_text_are_no_part_of_it(tmp_path, cell, value):
+    found, _ = read(tmp_path, f"id,text,code\n{cell},a,{cell}\n")
+    assert found == [(value, "", "a", {"code": value})]
+
+
+def test_missing_values_of_mysql_with_escapes_are_missing(tmp_path):
+    content = 'id,text,n,m\n\\N,"a \\"b\\"",\\N,\\N\n2,"c \\N, d",5,\\N\n'
+    found, _ = read(tmp_path, content.replace("\\N,", "1,", 1))
+    assert found == [
+        ("1", "", 'a "b"', {"n": "\\N", "m": "\\N"}),
+        ("2", "", "c N, d", {"n": "5", "m": "\\N"}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "cells", "texts"),
+    [
+        ("x.csv", ("It leaks.\\nReplace it.", "a"), ["It leaks.\nReplace it.", "a"]),
+        ("x.csv", ("It leaks.\\r\\n\\r\\nOh", "\\\\o/"), ["It leaks.\n\nOh", "\\o/"]),
+        ("x.tsv", ("it leaks\\nagain", "\\N"), ["it leaks\nagain", ""]),
+        ("x.csv", ("$\\nabla \\times$", "a"), None),
+        ("x.csv", ("Read C:\\new\\Table", "a"), None),
+        ("x.csv", ("It leaks.\\nAgain \\alpha", "a"), None),
+        ("x.csv", ('"It\nleaks.\\nAgain"', "a"), None),
+    ],
+)
+def test_line_ends_that_are_written_as_signs_are_line_ends(tmp_path, name, cells, texts):
+    sign = "\t" if name.endswith("tsv") else ","
+    rows = "".join(f"{number}{sign}{cell}\n" for number, cell in enumerate(cells))
+    found, source = read(tmp_path, f"id{sign}text\n{rows}", name)
+    expected = texts or [cell.strip('"') for cell in cells]
+    assert [row[2] for row in found] == expected
+    assert any(r"read \n in the cells of 'text'" in note for note in source.notes) == bool(texts)
+
+
+@pytest.mark.parametrize(
+    ("cells", "values"),
+    [
+        (("{red,big}", "{}", "{red}"), [["red", "big"], [], ["red"]]),
+        (('"{""a, b"",NULL}"', "{x}", "{1}"), [["a, b"], ["x"], ["1"]]),
+        (("{4c1b-2}", "{4c1b-3}", "{x}"), ["{4c1b-2}", "{4c1b-3}", "{x}"]),  # GUIDs
+        (('"{""a"": 1}"', "{}", "{}"), ['{"a": 1}', "{}", "{}"]),
+    ],
+)
+def test_arrays_of_postgresql_are_lists(tmp_path, cells, values):
+    rows = "".join(
+        f'{number},a,"{cell}"\n' if '"' not in cell and "," in cell else f"{number},a,{cell}\n"
+        for number, cell in enumerate(cells)
+    )
+    found, _ = read(tmp_path, f"id,text,tags\n{rows}")
+    assert [row[3]["tags"] for row in found] == values
+
+
+def test_documents_without_title_and_text_are_reported(tmp_path):
+    table = "Handle,Title,Body (HTML),Price\nmug,Mug,<p>White</p>,7\nmug,,,8\nmug,,,9\n"
+    found, source = read(tmp_path, table)
+    assert [row[2] for row in found] == ["<p>White</p>", "", ""]
+    assert (
+        source.notes[-1] == f"{tmp_path}/x.csv:3: no title and no text, in this and 1 more record"
+    )
 
 
 @pytest.mark.parametrize(

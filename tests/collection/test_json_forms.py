@@ -698,3 +698,40 @@ def test_other_properties_and_types_are_read_as_before(tmp_path, record):
     path = tmp_path / "docs.json"
     path.write_text(json.dumps(record))
     assert read(path)[0] == [("1", record.get("title", ""), "")]
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"Id": "1", "Title": "Pump", "Text": "It leaks"},
+        {"ID": "1", "Title": "Pump", "Description": "It leaks"},
+        {"ID": 1, "TITLE": "Pump", "text": "It leaks"},
+        {"id": "1", "Title": "Pump", "contents": "It leaks"},
+    ],
+)
+def test_usual_names_may_have_capitals(tmp_path, record):
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps([record]))
+    assert read(path)[0] == [("1", "Pump", "It leaks")]
+
+
+@pytest.mark.parametrize(
+    ("content", "texts"),
+    [
+        ({"texts": ["It leaks", "Stuck"]}, ["It leaks", "Stuck"]),
+        ({"n": 2, "results": ["It leaks", "Stuck"], "tags": ["a b"]}, ["It leaks", "Stuck"]),
+        ({"text": "It leaks", "items": ["a b"]}, ["It leaks"]),
+    ],
+)
+def test_a_list_of_texts_is_found_in_an_object(tmp_path, content, texts):
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps(content))
+    assert [text for _, _, text in read(path)[0]] == texts
+
+
+@pytest.mark.parametrize("content", ["null", '"a text"', "5"])
+def test_json_that_is_no_object_says_what_to_write(tmp_path, content):
+    path = tmp_path / "x.json"
+    path.write_text(content)
+    with pytest.raises(CollectionError, match="write an array or lines of objects"):
+        read(path)

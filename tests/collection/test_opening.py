@@ -17,6 +17,11 @@ def test_other_objects_are_refused_as_sources(source):
         open_collection(source)
 
 
+def test_a_blank_source_is_not_this_folder():
+    with pytest.raises(CollectionError, match="the source is blank; give a path"):
+        open_collection("")
+
+
 def test_a_collection_is_distinguished_from_other_iterables():
     assert isinstance(open_collection([]), Collection)
     assert not isinstance([], Collection)

@@ -156,6 +156,16 @@ def test_names_of_fields_may_be_ids_of_texts(rows, ids):
     assert [document.id for document in open_collection(rows).documents()] == ids.split()
 
 
+def test_columns_of_different_lengths_are_refused():
+    with pytest.raises(CollectionError, match="'id' has 2, 'text' has 1; give each one for each"):
+        open_collection({"id": ["a", "b"], "text": ["pump"]}).documents().__next__()
+
+
+def test_a_range_is_a_column():
+    rows = open_collection({"id": range(2), "text": ("pump", "valve")})
+    assert [(row.id, row.text) for row in rows.documents()] == [("0", "pump"), ("1", "valve")]
+
+
 def test_bytes_are_the_content_of_a_file():
     source = open_collection(b'[{"id": "1", "text": "pump"}]')
     assert [(document.id, document.text) for document in source.documents()] == [("1", "pump")]

@@ -263,7 +263,7 @@ class FileIntake(Intake):
         super().__init__(folder.options)
         self.problems, self.notes = folder.problems, folder.notes
         self.unread = folder.unread
-        self.missing_columns, self._absent = folder.missing_columns, folder._absent
+        self.missing_columns, self._lacking = folder.missing_columns, folder._lacking
         self.begun = False
         self._path, self._shown = str(path), shown
 
