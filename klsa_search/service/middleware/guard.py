@@ -53,6 +53,8 @@ _MIN_COMPRESSED: Final = 2**14
 one round trip anyway.
 """
 
+_ACCEPTS_GZIP: Final = re.compile(r"gzip(?!\s*;\s*q=0(\.0*)?\s*(,|$))")
+
 _COMPRESSION_LEVEL: Final = 4
 """Twice as fast as the default of 9, for 3% more bytes."""
 
@@ -162,7 +164,7 @@ class Guard:
             return
         if scope["method"] not in _WITHOUT_BODY:
             receive = RequestBody.of(path, headers, receive)
-        accepts_gzip = "gzip" in headers.get("accept-encoding", "")
+        accepts_gzip = _ACCEPTS_GZIP.search(headers.get("accept-encoding", ""))
         await (self._compressing if accepts_gzip else self._app)(scope, receive, send)
 
     def _access(self, path: str, headers: Mapping[str, str], scope: Scope) -> Access:
