@@ -7,6 +7,7 @@ import pytest
 
 from klsa_search.errors import BodyTooSlow
 from klsa_search.service.admission import Writes
+from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.middleware.bodies import RequestBody
 from tests.support.application import catalog_app
 from tests.support.client import AppClient
@@ -71,6 +72,16 @@ def test_synonyms_and_rules_may_have_the_size_of_a_write(catalog_of, tmp_path, p
         assert failure_of(client.put(url, content=content, headers=headers), 413)["message"] == (
             "the body is larger than 33,554,432 bytes; send fewer, or shorter ones"
         )
+
+
+def test_the_body_of_a_write_is_no_larger_without_the_scope(catalog_of, tiny_home, tmp_path):
+    """It is parsed before scopes are checked, into a gigabyte if it is a list of 32 MiB."""
+    keys = Keys(tmp_path / "keys.json", {"search"})
+    app = catalog_app(catalog_of(tiny_home), writes=Writes(), keys=keys)
+    body, headers = b" " * (2**20 + 1), {"Content-Type": "application/json"}
+    for path in ("synonyms", "rules", "rules/one"):
+        answer = AppClient(app).put(f"/indexes/tiny/{path}", content=body, headers=headers)
+        assert "1,048,576 bytes" in failure_of(answer, 413)["message"]
 
 
 GZIP = {"Content-Type": "application/json", "Content-Encoding": "gzip"}

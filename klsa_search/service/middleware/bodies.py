@@ -100,14 +100,19 @@ class RequestBody:
         self._waited, self._arrived, self._is_complete = 0.0, 0, False
 
     @classmethod
-    def of(cls, path: str, headers: Mapping[str, str], receive: Receive) -> RequestBody:
-        """Return the body of a request to a path."""
+    def of(
+        cls, path: str, headers: Mapping[str, str], receive: Receive, *, may_write: bool
+    ) -> RequestBody:
+        """Return the body of a request to a path.
+
+        may_write  whether its access has the scope: bodies of rules are read before it is checked
+        """
         encoding = headers.get("content-encoding", "").strip().lower()
         if encoding == "identity":
             encoding = ""
         limit: int | None = MAX_BODY
         advice = "shorten it, or send less at a time"
-        if _RULES.fullmatch(path):
+        if may_write and _RULES.fullmatch(path):
             limit, advice = MAX_WRITE_BODY, "send fewer, or shorter ones"
         elif _FILES.fullmatch(path):
             limit = None  # see `spool`

@@ -163,7 +163,8 @@ class Guard:
             await answer(scope, receive, send)
             return
         if scope["method"] not in _WITHOUT_BODY:
-            receive = RequestBody.of(path, headers, receive)
+            may_write = "write" in state["access"].scopes
+            receive = RequestBody.of(path, headers, receive, may_write=may_write)
         accepts_gzip = _ACCEPTS_GZIP.search(headers.get("accept-encoding", ""))
         await (self._compressing if accepts_gzip else self._app)(scope, receive, send)
 
