@@ -191,14 +191,14 @@ def _set(request: Request, response: Response, value: str, age: timedelta) -> No
         value,
         max_age=int(age.total_seconds()),
         path=None,
-        secure=request.url.scheme == "https" or origin.startswith("https://"),
+        secure=request.scope["scheme"] == "https" or origin.startswith("https://"),
         httponly=True,
         samesite="strict",
     )
 
 
 def _name(headers: Mapping[str, str]) -> str:
-    port = urlsplit(f"//{headers.get('host', '')}").netloc.rpartition("]")[2].rpartition(":")[2]
+    port = headers.get("host", "").rpartition("]")[2].rpartition(":")[2]
     return f"{COOKIE}_{port}" if port.isascii() and port.isdigit() else COOKIE
 
 

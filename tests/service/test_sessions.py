@@ -225,3 +225,13 @@ def test_a_secret_that_cannot_be_read_is_a_fault_that_keys_do_not_notice(client,
     assert call(client, cookie, **{"X-API-Key": token}).status_code == 200
     (fault,) = client.get("/health", headers={"X-API-Key": token}).json()["faults"]
     assert "cannot read the secret" in fault
+
+
+@pytest.mark.parametrize("host", ["[", "[localhost]", "[127.0.0.1]", "a]", "localhost:x"])
+def test_a_host_that_is_not_valid_has_no_session(client, file, host):
+    token = add_key(file, "web", ["search"])
+    cookie, _ = sign_in(client, token)
+    answer = call(client, cookie, Host=host, Origin=f"http://{host}")
+    assert failure_of(answer, 401)["code"] == "invalid_api_key"
+    signed_out = client.delete("/session", headers={"Host": host, "X-API-Key": token})
+    assert signed_out.status_code == 200

@@ -214,7 +214,7 @@ async def _refused(request: Request, error: Exception) -> JSONResponse:
     code, message = _REFUSALS.get(error.status_code, ("bad_request", "{detail}"))
     message = message.format(
         method=request.method,
-        path=request.url.path,
+        path=request.scope["path"],
         allowed=headers.get("Allow", "another method"),
         detail=error.detail,
     )
