@@ -111,7 +111,7 @@ def test_trusted_proxies_say_prefix_and_client(home, proxy, prefix, client, capl
     with TestClient(create_app(settings), base_url=HERE, client=(proxy, 1)) as asking:
         assert f"'{prefix}/openapi.json'" in asking.get("/docs", headers=headers).text
         assert ids(asking.get("/search", params={"q": "coolant"}, headers=headers)) == ["leak"]
-        for odd in ("//evil.example", "/a b", "find", "/find?x"):
+        for odd in ("//evil.example", "/a b", "find", "/find?x", "/a';alert(1);'", '/a"><b>'):
             docs = asking.get("/docs", headers={"X-Forwarded-Prefix": odd}).text
             assert "'/openapi.json'" in docs
     assert {record.fields["client"] for record in caplog.records[:2]} == {client}

@@ -75,8 +75,10 @@ def _is_local(name: str) -> bool:
     return True
 
 
-PREFIX: Final = re.compile(r"(/[^/?#\s]+)*")
-"""Path prefix under which a proxy serves, without a slash at its end."""
+PREFIX: Final = re.compile(r"(/[\w.~%@:+-]+)*", re.ASCII)
+"""Path prefix under which a proxy serves, without a slash at its end. A proxy may pass on that of a
+client, and /docs has it in its script.
+"""
 
 
 class TrustedProxies:
