@@ -44,7 +44,7 @@ MAX_PARALLEL = 8
 """Maximum number of indexes that are opened or refreshed at the same time."""
 
 _PAUSE_FACTOR = 9
-"""After a failed attempt, opening is retried after this many times as long as it took."""
+"""A failed attempt to open or refresh is repeated after this many times as long as it took."""
 
 _log = logging.getLogger(__name__)
 
@@ -368,7 +368,9 @@ class Catalog:
             if before.opened is not None:
                 before.opened.users += 1  # so that it is not closed while it is refreshed
         try:
-            entry = None if path is None else replace(self._entry(path, before), version=version)
+            entry = None if path is None else self._entry(path, before)
+            if entry is not None and entry.failure is None:  # else the next use reads it again
+                entry = replace(entry, version=version)
             self._replace(name, entry)
         finally:
             if before.opened is not None:
@@ -379,11 +381,11 @@ class Catalog:
         opened, mark, begin = before.opened, None, monotonic()
         try:
             mark = generation_mark(path)
+            if before.failed_mark == mark and begin < before.retry_at:
+                return before
             if opened is not None and opened.mark == mark and opened.checksums.failure is None:
                 opened.index.refresh()
                 return Entry(opened)
-            if before.failed_mark == mark and begin < before.retry_at:
-                return before
             index = open_and_warm_up(path, self._opener)
             return Entry(ServedIndex(index, mark, ChecksumCheck(index.generations)))
         except FAULTS as fault:
@@ -391,8 +393,10 @@ class Catalog:
             if self._log_failures and reason != before.failure:
                 _log.warning("%s", reason, exc_info=not isinstance(fault, KlsaError | OSError))
             now = monotonic()
-            pause = min(_PAUSE_FACTOR * (now - begin), 60 * self._interval)
-            return Entry(opened, reason, mark, now + pause)
+            is_refresh = opened is not None and opened.mark == mark
+            longest = (1 if is_refresh else 60) * self._interval
+            pause = min(_PAUSE_FACTOR * (now - begin), longest)
+            return Entry(opened, reason, mark, now + pause, before.version)
 
     def _replace(self, name: str, entry: Entry | None) -> None:
         """Replace the entry of a name; the old generation is closed when unused."""

@@ -1,3 +1,4 @@
+import errno
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -371,6 +372,34 @@ def test_an_index_that_is_opened_when_the_catalog_closes_is_closed(home):
     for index in made:
         with pytest.raises(StoreError, match="closed"):
             index.document("1")
+
+
+def test_a_write_that_could_not_be_read_is_read_by_a_later_use(home, monkeypatch, caplog):
+    """Without waiting for the next scan."""
+    refresh = vars(Index)["refresh"]
+    tries = []
+
+    def failing(index):
+        tries.append(index)
+        if len(tries) <= 2:  # a use tries twice at most
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return refresh.__get__(index, Index)()
+
+    with Catalog(home, interval=3600) as writer, Catalog(home, interval=3600) as reader:
+        with writer.writing("first") as index:
+            index.add([{"id": "new", "text": "A lamp."}])
+        monkeypatch.setattr(Index, "refresh", failing)
+        with reader.use("first") as index:
+            assert index.search("lamp").total == 0
+        assert reader.statuses()[0].failure is not None
+
+        def is_found():
+            with reader.use("first") as index:
+                return index.search("lamp").total == 1
+
+        wait_until(is_found)
+        assert reader.statuses()[0].failure is None
+        assert len(caplog.records) == 1
 
 
 def test_an_index_is_not_closed_while_it_is_refreshed(home, monkeypatch, caplog):
