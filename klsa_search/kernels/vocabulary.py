@@ -58,13 +58,14 @@ class TermOrder:
         """Return where terms with a prefix are in `names`."""
         return slice(bisect_left(self.names, prefix), bisect_left(self.names, prefix + _LAST))
 
-    def ending_with(self, ending: str) -> Iterator[str]:
-        """Yield the terms that end with a text. Cost: 1 ms per million characters of terms."""
-        text, marked = self._text, f"{ending}\n"
-        at = text.find(marked)
-        while at >= 0:
-            yield text[text.rfind("\n", 0, at) + 1 : at + len(ending)]
-            at = text.find(marked, at + 1)
+    def ending_with(self, ending: str) -> list[str]:
+        """Return the terms that end with a text. Cost: 10 µs and theirs, once they are sorted."""
+        names, positions = self.names, self._by_ending
+        bounds = (
+            bisect_left(positions, text, key=lambda at: names[at][::-1])
+            for text in (ending[::-1], ending[::-1] + _LAST)
+        )
+        return [names[at] for at in positions[slice(*bounds)].tolist()]
 
     @lazy_property
     def names(self) -> list[str]:
@@ -112,9 +113,10 @@ class TermOrder:
         return np.bitwise_or.reduceat(bits, starts) if len(starts) else bits
 
     @lazy_property
-    def _text(self) -> str:
-        """All terms, each between line ends."""
-        return "\n".join(["", *self.names, ""])
+    def _by_ending(self) -> Numbers:
+        """Where the terms are in `names`, in order of the terms from their ends: (n,)."""
+        reversed_names = [name[::-1] for name in self.names]
+        return np.array(sorted(range(len(self)), key=reversed_names.__getitem__), np.int64)
 
 
 class TermRun:
@@ -167,10 +169,9 @@ class TermRuns:
             name for order in orders for name in order.names[order.beginning_with(prefix)]
         )
 
-    def ending_with(self, ending: str) -> Iterator[str]:
-        """Yield the terms that end with a text. Cost: 1 ms per million characters of terms."""
-        for run in self.runs:
-            yield from run.order.ending_with(ending)
+    def ending_with(self, ending: str) -> list[str]:
+        """Return the terms that end with a text: see `TermOrder.ending_with`."""
+        return [name for run in self.runs for name in run.order.ending_with(ending)]
 
     def with_character(self, character: str) -> Numbers:
         """Return the numbers of the pairs with a character, in order of the terms: (n,)."""

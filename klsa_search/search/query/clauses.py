@@ -22,14 +22,11 @@ from klsa_search.search.query.matching import (
 from klsa_search.search.query.pieces import PieceCache
 from klsa_search.search.query.syntax import BooleanQuery, Clause
 from klsa_search.search.query.term_dictionary import MIN_PREFIX, best_completions
-from klsa_search.search.query.word_reader import MAX_CORRECTIONS, MAX_FORMS, WordReader
+from klsa_search.search.query.word_reader import ALONE, MAX_CORRECTIONS, MAX_FORMS, WordReader
 from klsa_search.storage.columns.columns import Field
 
 PAIRS: Final = 200
 """Most frequent pairs with a single character that documents are ranked by, at most."""
-
-ALONE: Final = 8
-"""Factor by which a single character counts more where it stands alone than in a pair."""
 
 MAX_VARIANTS: Final = 32
 """Words of one query of which other writings are searched, at most."""
@@ -179,6 +176,8 @@ class ClauseReader:
         if (last := builder.last) is not None:
             terms = self._term_dictionary.completions(last.text, builder.rules.evidence)
             self._complete(last, terms, f"{last.text}*", builder.context(last), builder)
+        elif compounds := self.words.compounds(builder.plain_words, builder.rules.spelling):
+            builder.contained[builder.plain_words[0]] = compounds
         context = builder.context()
         for word, terms in builder.contained.items():
             self._complete(word, terms, word.text, context, builder)

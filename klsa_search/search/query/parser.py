@@ -180,6 +180,10 @@ class QueryParser:
         may_mean = has_case or "&" in query or "/" in query  # stop words
         if operators is None and may_mean and self._stop_words.meant(query, SHORT):
             return None
+        if self.pieces.term_dictionary.has_compounds and self.words.compounds(
+            self.pieces.words(query), settings.spelling
+        ):
+            return None
         is_auto = typed and settings.spelling == "auto"
         if is_auto and any(self.words.unlikely_pairs.meant(self.pieces.words(query), evidence)):
             return None

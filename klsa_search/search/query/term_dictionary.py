@@ -17,7 +17,7 @@ from klsa_search.analysis.searched_text import searched_texts
 from klsa_search.analysis.unicode import fold_accents, nfkc
 from klsa_search.collection.model import Document
 from klsa_search.core.field_weights import SearchedFields
-from klsa_search.core.lazy import lazy_property
+from klsa_search.core.lazy import cached_method, lazy_property
 from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.query_terms import UNKNOWN
 from klsa_search.search.engine.snapshot import IndexArrays, Snapshot
@@ -47,6 +47,12 @@ chosen on beginnings of titles of cran, cacm, cisi and awsdocs.
 MAX_COMPLETIONS: Final = 100
 """Most frequent completions among which those are chosen that fit the other words."""
 
+MAX_COMPOUNDS: Final = 20
+"""Most frequent compounds that a word finds, at most."""
+
+_CACHED: Final = 2**13
+"""Words whose compounds are remembered."""
+
 _COMPOUNDING: Final = frozenset(
     {"danish", "dutch", "estonian", "finnish", "german", "hungarian", "norwegian", "swedish"}
 )
@@ -71,6 +77,8 @@ class TermDictionary:
 
     def __init__(self, snapshot: Snapshot, analyzer: Analyzer, documents_at: DocumentsAt) -> None:
         self._snapshot, self._analyzer, self._documents_at = snapshot, analyzer, documents_at
+        self.has_compounds = not _COMPOUNDING.isdisjoint(analyzer.languages)
+        self.compounds = cached_method(self._find_compounds, _CACHED)
 
     def completions(self, text: str, evidence: Evidence) -> list[int]:
         """Return terms with words that begin with a text, except that of the text itself.
@@ -149,16 +157,15 @@ class TermDictionary:
             {numbers[term] for term in map(analyzer.term, forms) if term in numbers}
         )
 
-    def compounds(self, word: str) -> list[int]:
+    def _find_compounds(self, word: str) -> list[int]:
         """Return the terms of longer words that begin or end with a word, most frequent first.
 
-        At least `SHORTEST_PART` letters long, as is the rest of each of them. Function words have
-        none: *Mitarbeiter* begins with *mit*, but is not about it.
-        Cost: 1 ms per million characters of terms; the first time also that of joining these.
+        At least `SHORTEST_PART` letters long, as is the rest of each of them; `MAX_COMPOUNDS` at
+        most. Function words have none: *Mitarbeiter* begins with *mit*, but is not about it.
+        Cost: 1 µs for each; the first time also that of sorting all terms by their ends.
         """
         beginning, ending = self._analyzer.folded(word), self._analyzer.term(word)
-        has_none = _COMPOUNDING.isdisjoint(self._analyzer.languages)
-        if has_none or ending in self._analyzer.common():
+        if not self.has_compounds or ending in self._analyzer.common():
             return []
         if not beginning.isalpha() or min(len(beginning), len(ending)) < SHORTEST_PART:
             return []
@@ -167,7 +174,8 @@ class TermDictionary:
         longer = {name for name in runs.names(beginning) if len(name) >= shortest}
         shortest = len(ending) + SHORTEST_PART
         longer.update(name for name in runs.ending_with(ending) if len(name) >= shortest)
-        return self._most_frequent({numbers[name] for name in longer if name in numbers})
+        terms = self._most_frequent({numbers[name] for name in longer if name in numbers})
+        return terms[:MAX_COMPOUNDS]
 
     def _most_frequent(self, terms: Iterable[int]) -> list[int]:
         names = self._snapshot.vocabulary.terms

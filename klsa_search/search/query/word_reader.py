@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Final
 
 from klsa_search.analysis.languages import stop_list
+from klsa_search.core.parameters import SpellingName
 from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
 from klsa_search.search.query.corrections import (
     SURE_LETTERS,
@@ -32,6 +33,11 @@ PREFIXED: Final = 5
 
 MAX_FORMS: Final = 20
 """Terms, the most frequent, that stand for a prefix, or a word in no document, at most."""
+
+ALONE: Final = 8
+"""Factor by which a single character counts more where it stands alone than in a pair, and the only
+word of a query more than compounds that contain it.
+"""
 
 MAX_CORRECTIONS: Final = 10
 """Words of one query that are corrected, at most, and that may be divided."""
@@ -272,8 +278,20 @@ class WordReader:
             corrected += self._pieces.words(word.text) if " " in word.text else [word]
             terms = [] if word == builder.last else self._term_dictionary.compounds(word.text)
             if forms is not None and terms:
-                forms[word] = terms[:MAX_FORMS]
+                forms[word] = terms
         return corrected
+
+    def compounds(self, words: Sequence[Word], spelling: SpellingName) -> list[int]:
+        """Return the terms of compounds that the only word of a query finds, if it is known.
+
+        None if the word is so frequent that documents with them might come first.
+        """
+        if spelling == "off" or len(words) != 1 or words[0].number < 0:
+            return []
+        ((text, number),) = words
+        compounds = self._term_dictionary.compounds(text)
+        weight, *further = self._snapshot.query_kernel.weights([number, *compounds]).tolist()
+        return compounds if ALONE * weight >= 2 * max(further, default=0) else []
 
     def _join_misspelt(
         self, words: list[Word], covered: Collection[str], builder: QueryBuilder

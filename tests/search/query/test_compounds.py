@@ -369,7 +369,10 @@ def test_words_are_found_in_compounds(index):
         ("Zeichen", {"question", "marks"}),
         ("Haus", {"house"}),
         ("Haus Wald", {"house", "forest"}),
-        ("Wald", {"house", "forest"}),  # a word of documents stands for itself
+        ("Wald", {"house", "forest", "edge"}),  # a word of documents, too
+        ("Wald kühl", {"house", "forest"}),  # with other words it stands for itself
+        ('"Wald"', {"house", "forest"}),  # as typed
+        ("+Wald", {"house", "forest"}),
         ("ken", set()),  # neither beginning nor end
         ("mit Wald", {"house", "forest"}),  # a function word
         ("Xyz", set()),
@@ -392,8 +395,21 @@ def test_the_interpretation_has_the_compounds(index):
     said = index.search("Frage").interpretation
     assert (said.unknown, said.prefixes) == ((), {"Frage*": ("fragezeich",)})
     assert {hit.id for hit in index.search("Haus liegt", match="all")} == {"house"}
+    assert index.search("Wald").interpretation.prefixes == {"Wald": ("waldrand",)}
     off = index.search("Frage", spelling="off")
     assert (off.total, off.interpretation.unknown) == (0, ("Frage",))
+    assert index.search("Wald", spelling="off").total == 2
+
+
+def test_compounds_rank_behind_the_word_itself(index_of):
+    texts = {"edge": "Waldrand am Waldrand"} | {f"s{at}": f"Sand {at}" for at in range(9)}
+    texts |= {f"w{at}": f"Birken, ein Wald, {at} lange Reihen von Eichen" for at in range(3)}
+    index = index_of(texts, language="german")
+    for ranker in ("bm25", "klsa"):
+        ids = [hit.id for hit in index.search("Wald", ranker=ranker).hits]
+        assert ids.index("edge") > max(map(ids.index, ("w0", "w1", "w2"))), ranker
+    frequent = index_of(texts | {f"s{at}": f"Wald {at}" for at in range(5)}, language="german")
+    assert frequent.search("Wald").total == 8  # they might not come first
 
 
 def test_languages_without_compounds_have_none(index_of):
