@@ -2,10 +2,10 @@
 
 A question has the parts of identifiers such as `getUserName`, `HTTPServerError` and `parseJSON2Map`
 as words of their own. An index can therefore search these as one more part of a document, in which
-each word counts once and which no snippet shows. It also has the summaries of docstrings again,
-their first paragraphs: these say what code is for, and questions are about that. In texts other
-than code, where names such as LibreOffice are no identifiers, pairs of the parts of longer ones are
-searched instead: a query *user name* is joined to `UserName`.
+each word counts once and which no snippet shows. It also has the summaries of docstrings again, or
+of a text without any: first sentences say what code is for, and questions are about that. In texts
+other than code, where names such as LibreOffice are no identifiers, pairs of the parts of longer
+ones are searched instead: a query *user name* is joined to `UserName`.
 """
 
 from __future__ import annotations
@@ -89,6 +89,9 @@ functions of Python, 0.12 in its docstrings and 0.05 in the guides of AWS, which
 in the help of LibreOffice, which loses in Korean; and below 0.003 in other test collections.
 """
 
+SOURCE: Final = 0.25
+"""The same for code itself: 95% of functions without docstrings have more, of docstrings less."""
+
 BORDER: Final = re.compile(
     r"(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])|(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])"
 )
@@ -111,7 +114,8 @@ nothing is before the string on its line, as before docstrings.
 """
 _BREAK: Final = "x" * 256
 """A word that is too long for a term, so that no phrase crosses it: see `LONGEST_WORD`."""
-_BLANK_LINE: Final = re.compile(r"\n[^\S\n]*\n")
+_SUMMARY: Final = re.compile(r"\s*+(?s:.{,400}?)(?=(?<=[.?!])\s|\n[^\S\n]*\n|\Z)")
+"""Matches the first sentence of a text, which ends with its paragraph; longer ones are none."""
 _IN_CODE: Final = re.compile(r"[^\W_]_[^\W_]|[^\W_]\(")
 
 
@@ -141,17 +145,24 @@ def pairs_in_identifiers(text: str) -> str:
 
 
 def parts_and_summaries(text: str) -> str:
-    """Return the parts of the identifiers of a text, and the summaries of its docstrings.
+    r"""Return the parts of the identifiers of a text, and the summaries of its docstrings.
 
+    text  a title, and the rest from the next line on, which is the docstring if it has none and is
+          not code itself
     Cost: 0.3 µs a word.
 
-    >>> parts_and_summaries("'''Return a text.''' def readFile(path):").split()[:2]
-    ['read', 'File']
+    >>> parts_and_summaries("\n'''Return a text. Or None.''' def readFile(path):").split()[-3:]
+    ['Return', 'a', 'text.']
     """
     strings = _STRING.finditer(text)
-    docstrings = (string["content"].strip() for string in strings if string["first"] is not None)
-    summaries = (_BLANK_LINE.split(docstring, 1)[0] for docstring in docstrings)
-    return f"\n{_BREAK}\n".join([parts_of_identifiers(text), *summaries])
+    docstrings = [string["content"] for string in strings if string["first"] is not None]
+    if not docstrings:
+        _, _, rest = text.partition("\n")
+        docstrings = [rest] * (not are_code([rest[:1000]], least=SOURCE))
+    summaries = map(_SUMMARY.match, docstrings)
+    return f"\n{_BREAK}\n".join(
+        [parts_of_identifiers(text), *(summary[0] for summary in summaries if summary)]
+    )
 
 
 READERS: Final[Mapping[str, Callable[[str], str]]] = MappingProxyType(
@@ -183,9 +194,10 @@ def _derived(words: Sequence[str], *, least: int, together: int, camel: bool = F
     return " ".join(parts)
 
 
-def are_code(texts: Iterable[str]) -> bool:
+def are_code(texts: Iterable[str], least: float = CODE) -> bool:
     """Return whether texts are code or about code: whether names of code are frequent in them.
 
+    least  names for each word
     Words in camel case count once; underscores within words and brackets right behind them, which
     prose has less often, twice. Cost: 1 µs a word.
 
@@ -200,4 +212,4 @@ def are_code(texts: Iterable[str]) -> bool:
         words += len(of_text)
         names += sum(_CAMEL.search(word) is not None for word in of_text)
         names += 2 * len(_IN_CODE.findall(text))
-    return names >= max(CODE * words, 1)
+    return names >= max(least * words, 1)

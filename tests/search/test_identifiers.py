@@ -149,21 +149,24 @@ def test_summaries_of_docstrings_count_twice_in_code(index_of):
     ("text", "derived"),
     [
         ("'''A b'''\n  r'''C'''", "A b|C"),
-        ("x = '''A b'''\ny = '''C'''", None),
+        ("x = f('''A b''')\ny = f('''C''')", None),
         ('x = 1 # use """ for text\n"""A"""', "A"),
         ('x = \'"""\', \'\\\'"""\'\n"""A"""', "A"),
         ('x = """\nSELECT\n"""\nb = 1\n"""A"""', "A"),
         ('x = ["", "it\'s"]\n"""A \\""" b"""', 'A \\""" b'),
         ('"""A\n"b" c"""', 'A\n"b" c'),
         ("'''A \"\"\" b''' c", 'A """ b'),
-        ("'''not closed", None),
-        ("'text' ''", None),
-        ("''' A\n    b.\n  \n  C.\n'''", "A\n    b."),
+        ("f() + '''not closed", None),
+        ("f('text', '')", None),
+        ("''' A\n    b. C\n  \n  D.\n'''", " A\n    b."),
+        ("'''A\n  \n  B.'''", "A"),
         ("''''''", ""),
+        ("Reads all of a file by open(). Closes it again.", "Reads all of a file by open()."),
+        ("long " * 100, None),
     ],
 )
 def test_summaries_begin_docstrings(text, derived):
-    parts = re.split(r"\nx{256}\n", parts_and_summaries(text))
+    parts = re.split(r"\nx{256}\n", parts_and_summaries(f"title\n{text}"))
     assert parts[1:] == ([] if derived is None else derived.split("|"))
 
 
