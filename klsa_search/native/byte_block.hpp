@@ -40,9 +40,18 @@ class ByteBlock {
 #if defined(__SSE2__)
         const __m128i first = _mm_set1_epi8(char(least)), span = _mm_set1_epi8(char(most - least));
         for (size_t i = 0; i < SIZE; i += 16) {
-            const __m128i bytes = _mm_or_si128(_mm_load_si128((const __m128i*)(bytes_ + i)), _mm_set1_epi8(char(set)));
-            const __m128i above = _mm_sub_epi8(bytes, first);
-            mask |= u64(u32(_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_min_epu8(above, span), above)))) << i;
+            __m128i bytes = _mm_load_si128((const __m128i*)(bytes_ + i));
+            if (set) bytes = _mm_or_si128(bytes, _mm_set1_epi8(char(set)));
+            __m128i within;
+            if (least == most) {
+                within = _mm_cmpeq_epi8(bytes, first);
+            } else if (least == 128 && most == 255) {
+                within = bytes;
+            } else {
+                const __m128i above = _mm_sub_epi8(bytes, first);
+                within = _mm_cmpeq_epi8(_mm_min_epu8(above, span), above);
+            }
+            mask |= u64(u32(_mm_movemask_epi8(within))) << i;
         }
 #else
         for (size_t i = 0; i < SIZE; i++) mask |= u64(u8((bytes_[i] | set) - least) <= u8(most - least)) << i;

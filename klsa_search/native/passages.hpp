@@ -80,17 +80,19 @@ bool fold(Reader reader, const CharacterTables& characters, std::vector<Char>& l
             if (same > 0) after_space = spaces >> (same - 1) & 1;
             if (!changes || !reader.has_more()) continue;
         }
-        const u32 point = reader.read();
-        if (point >= 128 && (sizeof(Char) == 1 || characters.is_ascii())) return false;
-        const bool space = (characters.class_of(point) & ~CHANGED) == SPACE;
-        const bool is_kept = !space || !after_space;
-        if (is_kept) out[size] = Char(space ? BLANK : point);
-        size += is_kept;
-        after_space = space;
-        if (space && (point == LINE_END || point == PARAGRAPH_END) && size > 0) {
-            Char& last = out[size - 1];
-            last = Char(last == BLANK && point == LINE_END ? LINE_END : PARAGRAPH_END);
-        }
+        do {  // to the end of a run of blank space
+            const u32 point = reader.read();
+            if (point >= 128 && (sizeof(Char) == 1 || characters.is_ascii())) return false;
+            const bool space = (characters.class_of(point) & ~CHANGED) == SPACE;
+            const bool is_kept = !space || !after_space;
+            if (is_kept) out[size] = Char(space ? BLANK : point);
+            size += is_kept;
+            after_space = space;
+            if (space && (point == LINE_END || point == PARAGRAPH_END) && size > 0) {
+                Char& last = out[size - 1];
+                last = Char(last == BLANK && point == LINE_END ? LINE_END : PARAGRAPH_END);
+            }
+        } while (after_space && reader.has_more());
     }
     line.resize(size - (after_space && size > 0));
     return true;
