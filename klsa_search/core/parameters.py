@@ -309,8 +309,11 @@ class RankingParameters(BaseModel):
     @property
     def parameters(self) -> SearchParameters:
         """Return the parameters that were passed."""
-        names = self.model_fields_set & RankingParameters.model_fields.keys()
+        names = self.model_fields_set & _PARAMETERS
         return cast(SearchParameters, {name: getattr(self, name) for name in names})
+
+
+_PARAMETERS: Final = frozenset(RankingParameters.model_fields)
 
 
 class MatchOptions(BaseModel):

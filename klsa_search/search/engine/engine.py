@@ -253,7 +253,7 @@ class KlsaEngine:
         reverse: ReverseNeighbours | None = None,
         partition: tuple[Numbers | None, RemoteRows] = (None, NO_REMOTE_ROWS),
     ) -> None:
-        self._kernel, self._small = kernel, small
+        self._kernel, self._size, self._small = kernel, kernel.size, small
         ordinals, remote_rows = partition
         model = _native.ExpansionModel(
             parts=[segment.native for segment in expansion.segments],
@@ -281,10 +281,10 @@ class KlsaEngine:
         Parameters as of `Bm25Engine.top`; a mask changes no score. None for more than 1,500 seeds,
         and for an index without documents.
         """
-        k = min(k, self._kernel.size)
+        k = min(k, self._size)
         if params.seeds > MAX_SEEDS or not k:
             return None
-        results = ResultArrays(len(queries), k, self._kernel.size, matches=matches)
+        results = ResultArrays(len(queries), k, self._size, matches=matches)
         depths = self.depths(k, mask, params)
         return results.tops(
             self._engine.score(queries, params, depths, _words(mask), totals, *results.arrays)
@@ -313,7 +313,7 @@ class KlsaEngine:
 
         None for an index without documents. At most `MAX_SEEDS` seeds are allowed.
         """
-        if not self._kernel.size:
+        if not self._size:
             return None
         return self._engine.seeds(terms, params)
 
@@ -337,10 +337,10 @@ class KlsaEngine:
 
         local  what `seeds` returned for the query, so that postings are not read again
         """
-        k = min(k, self._kernel.size)
+        k = min(k, self._size)
         if not k:
             return NO_HITS
-        results = ResultArrays(1, k, self._kernel.size, matches=matches)
+        results = ResultArrays(1, k, self._size, matches=matches)
         depths, words = self.depths(k, mask, params, SHARED_COVERAGE_DEPTH), _words(mask)
         count = self._engine.score_shared(
             terms, params, depths, shared, local, words, totals, *results.arrays
@@ -357,15 +357,15 @@ class KlsaEngine:
         One call that runs without the GIL, with results and totals of `seeds` and `top_shared`.
         """
         tops = [NO_HITS] * len(parts)
-        numbers = [number for number, (engine, *_) in enumerate(parts) if engine._kernel.size]
+        numbers = [number for number, (engine, *_) in enumerate(parts) if engine._size]
         if not numbers:
             return tops
-        k = min(k, max(parts[number][0]._kernel.size for number in numbers))
+        k = min(k, max(parts[number][0]._size for number in numbers))
         results = ResultArrays(len(numbers), k, 0)
         searched = []
         for number in numbers:
             engine, terms, params = parts[number]
-            depths = engine.depths(min(k, engine._kernel.size), None, params, SHARED_COVERAGE_DEPTH)
+            depths = engine.depths(min(k, engine._size), None, params, SHARED_COVERAGE_DEPTH)
             searched.append((engine._engine, terms, params, depths))
         step = parts[numbers[0]][0]._kernel.postings.step
         counts = _native.Engine.score_all(searched, step, True, *results.arrays[1:])
@@ -385,7 +385,7 @@ class KlsaEngine:
         coverage  limits of the number whose T is computed exactly: `SHARED_COVERAGE_DEPTH` in one
                   partition of several
         """
-        documents = self._kernel.size
+        documents = self._size
         if mask is not None and mask.size <= FEW:
             depth = max(FILTERED_DEPTH, 10 * k)
             if mask.size <= depth:

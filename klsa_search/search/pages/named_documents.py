@@ -22,6 +22,7 @@ _LETTERS_AND_DIGITS: Final = re.compile(r"([^\W\d_]+)[\s\W_]?(\d+)")
 _SIGNS: Final = ("-", "_", "", "/", ".", ":")
 _BLANK_BEFORE_DIGIT: Final = re.compile(r"(?<=[^\W_]) (?=\d)")
 _RUN: Final = re.compile(r"\d+|[^\W\d_]+")
+_BLANK_BEFORE_OTHER: Final = re.compile(r"\s(?!\d)")
 
 
 def id_match_of(state: State, request: Query, mask: Mask | None, evidence: Evidence) -> int | None:
@@ -32,6 +33,8 @@ def id_match_of(state: State, request: Query, mask: Mask | None, evidence: Evide
     before a sign, if that has a letter and its document may be a hit. So is such a number.
     """
     text = request.query.strip()
+    if _BLANK_BEFORE_OTHER.search(text):  # nearly all queries
+        return None
     if number := _NUMBER.fullmatch(text):
         return _only_document(state, number[1], [number[1]], request, mask, evidence)
     candidates = map(state.documents.find, _ids_of(text))

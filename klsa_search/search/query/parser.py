@@ -8,7 +8,6 @@ from typing import Final, NamedTuple
 
 from klsa_search import _native
 from klsa_search.analysis.analyzer import Analyzer
-from klsa_search.core.arguments import checked_argument
 from klsa_search.core.array_types import DocumentMask, Scores
 from klsa_search.core.parameters import ParsingSettings, SpellingName
 from klsa_search.search.engine.evidence import LOCAL, Evidence, Question
@@ -122,7 +121,7 @@ class QueryParser:
         complete_last: bool = False,
         evidence: Evidence | None = None,
     ) -> ParsedQuery:
-        """Parse a query; ArgumentError if it is not a text.
+        """Parse a query.
 
         typed  by a person: correct words by the others, and complete an unknown last word
         complete_last  also search for completions of the last word
@@ -130,7 +129,6 @@ class QueryParser:
         Of a query of more than `MAX_TERMS` distinct terms the heaviest count, see `left_out` of
         the interpretation. Cost: 3 µs for plain words, else that of `match` and `spelling`.
         """
-        checked_argument("query", query, str)
         evidence = evidence or LOCAL
         if not (complete_last and last_word(query)):
             of_words = self._parse_words(query, settings, evidence, typed=typed)

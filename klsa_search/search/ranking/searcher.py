@@ -192,8 +192,11 @@ class Searcher:
 
         Queries that allow all documents go through the engines in one call, without the GIL.
         """
-        if all(query.mask is None and query.stop_scores is None for query in queries):
-            return self._top([query.terms for query in queries], parameters, request)
+        plain = [
+            query.terms for query in queries if query.mask is None and query.stop_scores is None
+        ]
+        if len(plain) == len(queries):
+            return self._top(plain, parameters, request)
         tops = list[TopDocs]()
         for query in queries:
             allowed = intersection(request.mask, query.mask)
@@ -218,7 +221,9 @@ class Searcher:
     def _top(
         self, queries: list[Sequence[int]], parameters: RankingSettings, request: TopRequest
     ) -> list[TopDocs]:
-        request = request._replace(mask=self.snapshot.allowed(request.mask))
+        mask = self.snapshot.allowed(request.mask)
+        if mask is not request.mask:
+            request = request._replace(mask=mask)
         if parameters.ranker == "bm25" and not parameters.boost_factors:
             k, mask, totals, matches = request
             return self.snapshot.bm25_engine.top(queries, k, mask, totals=totals, matches=matches)
