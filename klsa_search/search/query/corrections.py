@@ -64,7 +64,8 @@ _MAX_CONTEXT: Final = 4
 _SMOOTHING: Final = 2.0
 """Documents that are added to those with a candidate, with other words as often as in all."""
 
-_BOUNDS: Final = (-1.5, 4.0)
+_LOWEST: Final = -1.5
+_HIGHEST: Final = 4.0
 """Least and largest weight of one other word."""
 
 _CANDIDATES: Final = 12
@@ -328,7 +329,7 @@ class Corrector:
             both = counts_with(self._snapshot, [[(other,)]], terms, evidence)
             for term in terms:
                 rate = (both[term] + _SMOOTHING * share) / (frequencies[term] + _SMOOTHING)
-                weights[term] += float(np.clip(math.log(rate / share), *_BOUNDS))
+                weights[term] += min(max(math.log(rate / share), _LOWEST), _HIGHEST)
         return weights
 
     def is_misspelt(
