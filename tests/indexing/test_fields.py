@@ -212,6 +212,8 @@ def test_a_name_with_a_colon_is_declared_with_its_type(tmp_path):
         (["1"] * 19 + ["007"], "keyword", "but not '007' in a.csv:21"),
         (["1,024", "2,048"], "keyword", "'1,024' in a.csv:2 could be two numbers; --decimal comma"),
         (["3/5/2026"], "keyword", "'3/5/2026' in a.csv:2 could be two dates; --dates day-first"),
+        (["¥1,234"], "keyword", "'¥1,234' in a.csv:2 could be two numbers; --decimal comma"),
+        (["31/3/2026", "31/3/2026 x"], "keyword", "1 of 2 values are dates such as '31/3/2026' in"),
         (["1"] * 19 + ["N/A", ""], "number", None),
         (["1"] * 10 + ["a"] * 10, "keyword", None),
         (["red", "1,5"], "keyword", None),

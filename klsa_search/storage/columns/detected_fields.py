@@ -332,15 +332,15 @@ class DetectedField:
         if chosen.kind != "keyword":
             return None
         numbers = self._candidates.get("number")
-        if self.unit and numbers and numbers.first_mismatch:
+        if self.unit and numbers and numbers.first_mismatch not in (None, self._first):
             first, other = _quoted(self._first), _quoted(numbers.first_mismatch)
             return (
                 f"is a keyword field: it has {first} and {other}; a number field needs one "
                 "currency or sign"
             )
         for kind, pattern, fix in _LOCAL_FORMS:
-            if isinstance(self._first[0], str) and pattern.fullmatch(self._first[0].strip()):
-                return f"is a keyword field: {_quoted(self._first)} could be two {kind}s; {fix}"
+            if isinstance(self._first[0], str) and pattern.fullmatch(number_of(self._first[0])):
+                return f"is a keyword field: {self._ambiguity(kind, fix)}"
         for candidate in self._open_candidates:
             if candidate.first_mismatch and candidate.fitting >= _NEARLY * candidate.mismatches:
                 every = candidate.fitting + candidate.mismatches
@@ -356,6 +356,23 @@ class DetectedField:
                 "divides them (in Python split=)"
             )
         return None
+
+    def _ambiguity(self, kind: str, fix: str) -> str:
+        """Return why values that begin with an ambiguous form are no numbers or dates."""
+        assert self._first is not None
+        first = _quoted(self._first)
+        local = [candidate for (k, _), candidate in self._local.items() if k == kind]
+        fitting = [candidate for candidate in local if self._fits(candidate, None)]
+        if len(fitting) == 1:
+            return f"{kind}s such as {first} are written otherwise in other fields; {fix}"
+        nearest = min(local, key=lambda candidate: candidate.mismatches, default=None)
+        if fitting or nearest is None or nearest.first_mismatch is None or not nearest.fitting:
+            return f"{first} could be two {kind}s; {fix}"
+        every = nearest.fitting + nearest.mismatches
+        return (
+            f"{nearest.fitting:,} of {every:,} values are {kind}s such as {first}, but not "
+            f"{_quoted(nearest.first_mismatch)}; correct the others for a {kind} field"
+        )
 
     def _fits(self, candidate: FieldCandidate, type_: FieldType | None) -> bool:
         if type_ is not None:

@@ -120,7 +120,8 @@ _POINT: Final = re.compile(
 _ONLY_THREE: Final = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}", re.ASCII)
 _GROUPS: Final = re.compile(rf"[.,{_SPACES}]")
 _TIME: Final = (
-    r"(?:,?[ T]\s*(?P<time>\d{1,2}:\d\d(?::\d\d)?)(?P<fraction>\.\d{1,9})?\s*(?P<half>[AaPp][Mm])?"
+    r"(?:,?[ T]\s*(?P<time>\d{1,2}[:h]\d\d(?::\d\d)?)(?P<fraction>\.\d{1,9})?"
+    r"\s*(?P<half>[AaPp][Mm])?"
     r"(?: Uhr)?(?: ?(?P<zone>Z|UTC|GMT|(?:UTC|GMT)?[+-]\d\d?(?::?\d\d)?))?(?: \([\w ]+\))?)?"
 )
 _DOTTED: Final = re.compile(rf"(?P<d>\d\d?)\.(?P<m>\d\d?)\.(?P<y>\d{{4}}){_TIME}", re.ASCII)
@@ -301,7 +302,8 @@ def local_date(text: str, order: DateOrder | None = None) -> str | None:
     if match is None:
         return None
     parts = match.groupdict()
-    day, time, half = parts.get("d"), parts.get("time"), parts.get("half")
+    day, half = parts.get("d"), parts.get("half")
+    time = (parts.get("time") or "").replace("h", ":")  # 8h30, as in French
     hour, minute, second = map(int, f"{time or '0:00'}:00".split(":")[:3])
     if half:
         is_afternoon = half.lower() == "pm"

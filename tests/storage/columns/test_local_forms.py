@@ -54,6 +54,7 @@ def test_numbers_are_read_if_they_are_the_same_everywhere(text, number):
         ("05/Mär/69", None, "1969-03-05"),
         ("5 March 2024", None, "2024-03-05"),
         ("5. März 2024 9:05 Uhr", None, "2024-03-05T09:05:00"),
+        ("05/03/2024 08h30", "day-first", "2024-03-05T08:30:00"),
         ("Mar 5, 2024", None, "2024-03-05"),
         ("Sept. 5, 2024, 2:05 pm", None, "2024-09-05T14:05:00"),
         ("12 KASIM 2024", None, "2024-11-12"),
@@ -392,6 +393,14 @@ def test_times_in_numbers_are_dates_if_declared(tmp_path, caplog, value, unit):
 def test_other_numbers_are_not_dates(value):
     fault = DeclaredFields({"on": "date"}).fault({"on": value})
     assert "not a date as in 2024-03-01" in fault
+
+
+def test_fields_that_disagree_on_the_order_of_dates_are_reported(tmp_path, caplog):
+    build(tmp_path, [{"a": "25/12/2024", "b": "12/25/2024"}])
+    for name, value in (("a", "25/12/2024"), ("b", "12/25/2024")):
+        fact = f"field '{name}' is a keyword field: dates such as '{value}'"
+        assert fact in caplog.text
+    assert caplog.text.count("are written otherwise in other fields; --dates day-first or") == 2
 
 
 def test_values_of_several_parts_are_reported(tmp_path, caplog):
