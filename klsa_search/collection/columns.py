@@ -75,16 +75,16 @@ _TWO_WORDS: Final = {
 """First and second word of other names for titles and texts: not user or file name."""
 _WORD_END: Final = re.compile(r"[\s_-]+|(?<=[a-z])(?=[A-Z])")
 _ID: Final = re.compile(
-    r"(?i:(?:.*[\s_-])?(?:id|nos?\.?|nr\.?|num\.?|number|nummer|key|sku|#|№)"
-    r"|.+(?:#|nummer|nr\.?))|.*[a-z]I[dD]"
+    r"(?i:(?:.*[\s_-])?(?:id|nos?\.?|nr\.?|num\.?|number|nummer|n[°º]|n[uú]mero|numéro|key|sku|#|№)"
+    r"|.+(?:#|nummer|nr\.?)|.*(?:номер|番号|编号|編號|번호))|.*[a-z]I[dD]"
 )
 
 
 def may_name_ids(name: str) -> bool:
     """Return whether a column may have IDs by its name.
 
-    >>> [name for name in ("Ticket ID", "orderId", "Artikelnr.", "Part #") if may_name_ids(name)]
-    ['Ticket ID', 'orderId', 'Artikelnr.', 'Part #']
+    >>> [name for name in ("Ticket ID", "orderId", "Artikelnr.", "N°") if may_name_ids(name)]
+    ['Ticket ID', 'orderId', 'Artikelnr.', 'N°']
     >>> may_name_ids("paid"), may_name_ids("Nummernschild")
     (False, False)
     """

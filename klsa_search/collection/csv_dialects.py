@@ -66,7 +66,7 @@ class Dialect(NamedTuple):
             f"delimiter {self.delimiter!r}" * (self.delimiter != ","),
             "single quotes" * (self.quote == "'"),
             "quotes escaped by backslashes" * (self.escape is not None),
-            "blanks before quotes" * (self.spaced and self.delimiter != " "),
+            "blanks after delimiters" * (self.spaced and self.delimiter != " "),
             f"{counted(self.preamble, 'line')} before the header left out" * bool(self.preamble),
         ]
         return ", ".join(filter(None, differences))
@@ -137,7 +137,8 @@ def recognised(
                 break
     dialect, sample = best.dialect, "\n".join(lines[best.dialect.preamble :])
     variants = []
-    if re.search(rf"{re.escape(dialect.delimiter)}[ ]+\"", sample):
+    is_spaced = len(best.header) > 1 and all(cell.startswith(" ") for cell in best.header[1:])
+    if is_spaced or re.search(rf"{re.escape(dialect.delimiter)}[ ]+\"", sample):
         variants.append(dialect._replace(spaced=True))
     if best.header[0].startswith("'"):
         variants.append(dialect._replace(quote="'"))

@@ -32,6 +32,7 @@ ROWS = [("0", "Pump", "It leaks", {}), ("1", "Valve", "Stuck", {})]
         "id,title,text\n\n0,Pump,It leaks\n,,\n , ,\n1,Valve,Stuck\n\n,,\n",
         '\ufeffid, title, text\n0, "Pump", "It leaks"\n1, Valve, Stuck\n',
         'id; title; text\n0; "Pump"; "It leaks"\n1; "Valve"; "Stuck"\n',
+        "id, title, text\n0, Pump, It leaks\n1, Valve, Stuck\n",
         "\ttitle\ttext\n0\tPump\tIt leaks\n1\tValve\tStuck\n",
         "id,title,text\r0,Pump,It leaks\r1,Valve,Stuck\r",  # of Excel for the Mac
         "id;title;text\r0;Pump;It leaks\r1;Valve;Stuck",
@@ -98,6 +99,9 @@ def test_a_counter_is_the_id_only_if_it_is_unique_and_no_other_column_is(tmp_pat
         "Key",
         "SKU",
         "Bestell-Nr",
+        "N°",
+        "Número",
+        "番号",
     ],
 )
 def test_a_first_column_of_ids_is_the_id_if_its_values_differ(tmp_path, name):
