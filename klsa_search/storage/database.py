@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import sys
 import zlib
 from contextlib import closing
 from functools import lru_cache
@@ -52,10 +53,9 @@ def open_to_read(path: Path, timeout: float = 5.0) -> sqlite3.Connection:
     """Open a database, within a transaction; the caller closes it. Cost: 0.3 ms.
 
     timeout  seconds to wait while another process recovers it
-    sqlite3.Error; StoreError if another machine writes to it.
+    sqlite3.Error; StoreError if another machine writes to it, or as of `_Immutable`.
     """
     address = f"{path.absolute().as_uri()}?mode=ro"
-    immutable = f"{address}&immutable=1"
     if kind := network_file_system(path.parent):
         if _is_written(path):
             raise StoreError(
@@ -63,7 +63,7 @@ def open_to_read(path: Path, timeout: float = 5.0) -> sqlite3.Connection:
                 f"`{path.name}-wal`, and this machine sees it through a network file system "
                 f"({kind}); copy the index to a local disk with `klsa-index backup` there"
             )
-        return sqlite3.connect(immutable, uri=True, isolation_level=None)
+        return _Immutable(path)
     connection = sqlite3.connect(address, uri=True, isolation_level=None, timeout=timeout)
     try:
         connection.execute("begin")
@@ -72,11 +72,40 @@ def open_to_read(path: Path, timeout: float = 5.0) -> sqlite3.Connection:
         connection.close()
         if error.sqlite_errorcode & 0xFF not in _NO_WAL or _is_written(path):
             raise
-        connection = sqlite3.connect(immutable, uri=True, isolation_level=None)
+        connection = _Immutable(path)
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+class _Immutable(sqlite3.Connection):
+    """Reads a database that no process writes, but one may begin to.
+
+    What was read then may look damaged: `close` raises StoreError in place of such an exception.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._stamp = path, _stamp(path)
+        address = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
+        super().__init__(address, uri=True, isolation_level=None)
+
+    def close(self) -> None:
+        """Close."""
+        super().close()
+        if isinstance(sys.exc_info()[1], Exception) and self._stamp != _stamp(self._path):
+            raise StoreError(
+                f"cannot read `{self._path}`: another process wrote to it meanwhile; try again"
+            )
+
+
+def _stamp(path: Path) -> tuple[int, ...] | None:
+    """Return a value that changes when the write-ahead log is merged into a database."""
+    try:
+        file = path.stat()
+    except FileNotFoundError:
+        return None
+    return file.st_ino, file.st_mtime_ns, file.st_size, _is_written(path)
 
 
 def unusable(path: Path, error: Exception, verb: str = "use") -> StoreError:

@@ -291,6 +291,43 @@ def test_reading_needs_no_right_to_write(tmp_path):
     assert sorted(os.listdir(folder)) == ["WRITES", "WRITES-begun"]
 
 
+def test_a_log_that_is_written_while_it_is_read_without_rights_is_not_damaged(
+    tmp_path, monkeypatch
+):
+    """SQLite cannot tell such a reader that a writer merges its log into the file."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root, to give up rights and take them back")
+    folder = tmp_path / "000001"
+    folder.mkdir()
+    with LogWriter(folder) as writer:
+        writer.append([doc("a"), doc("b")])
+
+    def give_rights(mode):
+        for each in (folder, *folder.iterdir()):
+            each.chmod(mode)
+
+    def parse(id_, text):
+        give_rights(0o755)
+        with LogWriter(folder) as writer:
+            writer.append([doc("c")])
+        give_rights(0o555)
+        raise ValueError("half of it is new")
+
+    def look():
+        give_rights(0o555)
+        with without_privileges():
+            again = pytest.raises(
+                StoreError, match="another process wrote to it meanwhile; try again"
+            )
+            with monkeypatch.context() as patch, again as read:
+                patch.setattr(module, "document_of", parse)
+                list(WriteLog(folder).rows())
+            assert not isinstance(read.value, IndexDamaged)
+            assert [row.id for row in WriteLog(folder).rows()][:3] == ["a", "b", "c"]
+
+    assert in_child(look) == 0
+
+
 def test_writes_that_only_a_writer_could_recover_are_not_left_out(tmp_path):
     """A writer was killed, and what it wrote is in WRITES-wal alone, in a read-only folder."""
     if os.geteuid() != 0:
