@@ -25,7 +25,7 @@ from klsa_search.cli.search_output import as_dict, write_explanation, write_resu
 from klsa_search.core.parameters import ParsingSettings, QueryOptions, RankingSettings
 from klsa_search.core.wording import counted
 from klsa_search.embedding.options import embedders_of
-from klsa_search.errors import SettingsError
+from klsa_search.errors import IndexNotFound, SettingsError
 from klsa_search.storage.names import index_path
 
 if TYPE_CHECKING:
@@ -145,8 +145,8 @@ def klsa_search(
         raise click.UsageError("give either QUERY or --batch FILE")
     if batch is None and not query.strip() and not any(map(options.get, _WITHOUT_QUERY)):
         raise click.UsageError(
-            f"QUERY is missing or blank; give words to search for, as in `klsa-search {name} "
-            "garden hose`, or --filter or --sort to find every document"
+            "QUERY is missing or blank; give the name of an index and words to search for, as in "
+            "`klsa-search NAME garden hose`, or --filter or --sort to find every document"
         )
     if (batch is None) != (run_file is None):
         raise click.UsageError("--batch and --run must be given together")
@@ -200,9 +200,17 @@ def klsa_search(
 
 
 def _open_local(home: Path, name: str, models: Mapping[str, Any]) -> Index:
-    from klsa_search.search.index import open_index
+    from klsa_search.search.index import list_indexes, open_index
 
-    return open_index(index_path(home, name), **models)
+    try:
+        return open_index(index_path(home, name), **models)
+    except IndexNotFound as error:
+        names = list_indexes(home)
+        if not names or name in names:
+            raise
+        raise IndexNotFound(
+            f"{error.message}, or name one that exists before the words: {', '.join(names[:5])}"
+        ) from None
 
 
 def _open_remote(url: str, key: str | None, name: str) -> RemoteIndex:

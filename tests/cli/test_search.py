@@ -133,7 +133,7 @@ def test_a_query_may_be_several_arguments(search):
 def test_a_query_without_words_is_refused_unless_documents_are_chosen(search, words):
     done = search(*words)
     assert (done.code, done.out) == (2, "")
-    assert "error: QUERY is missing or blank; give words to search for, as in" in done.err
+    assert "error: QUERY is missing or blank; give the name of an index and words" in done.err
     assert search(*words, "--filter", "id IN [heat]").code == 0
 
 
@@ -242,3 +242,10 @@ def test_a_batch_with_a_bad_line_is_named(search, tmp_path):
 def test_a_parameter_of_nought_or_no_counts(search):
     answer = search("coolant leak", "--json", "--alpha", 0, "--no-unit-length").json
     assert (answer["parameters"]["alpha"], answer["parameters"]["unit_length"]) == (0, False)
+
+
+def test_a_query_without_the_name_of_an_index_says_what_is_missing(built):
+    done = built("klsa-search", "coolant", "leaks")
+    assert (done.code, done.out) == (1, "")
+    assert "no index at" in done.err
+    assert "name one that exists before the words: cars" in done.err
