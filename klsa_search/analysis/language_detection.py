@@ -29,6 +29,7 @@ MIN_SHARE: Final = 0.1
 
 _MIN_WORDS: Final = 6  # distinct ones: a line that is repeated tells no more than once
 _LEAST_IN_SCRIPT: Final = 10  # of a script that says the language
+_CLEAR: Final = 0.5  # share of the text from which one language is that of a collection
 _SURE: Final = 0.98  # confidence in the language of a text that counts for a further one
 _SHORTEST: Final = 15  # letters; shorter texts are left out
 _ENOUGH: Final = 500  # characters of a text that tell its language
@@ -115,7 +116,8 @@ def detect_language(texts: Iterable[str]) -> DetectedLanguage:
 def detect_languages(texts: Sequence[str]) -> list[DetectedLanguage]:
     """Return the languages of a collection: that of most of the text, and others of many texts.
 
-    A further language needs at least two texts, and a share of `MIN_SHARE` of all. Short texts that
+    A further language needs at least two texts, and a share of `MIN_SHARE` of all; a single one,
+    half of the text, which names of people and products do not give to any. Short texts that
     seem to be in one language are joined, and detected together. If there are several languages,
     the share of each is its part of the text; the commonest is first.
     Cost: twice `detect_language`.
@@ -147,7 +149,7 @@ def detect_languages(texts: Sequence[str]) -> list[DetectedLanguage]:
         and (language == first.language or number[language] >= max(2, MIN_SHARE * number.total()))
     ]
     if first.language in (NONE, AUTO) or len(several) < 2:
-        return [first]
+        return [first if first.share >= _CLEAR else DetectedLanguage(AUTO, 0.0)]
     total = sum(votes.values())
     return [DetectedLanguage(name, round(votes[name] / total, 2)) for name in several]
 

@@ -4,7 +4,11 @@ import pytest
 
 import klsa_search as klsa
 from klsa_search.analysis import Analyzer
-from klsa_search.analysis.language_detection import detect_language
+from klsa_search.analysis.language_detection import (
+    DetectedLanguage,
+    detect_language,
+    detect_languages,
+)
 from klsa_search.analysis.languages import language_name
 from klsa_search.collection.model import Document
 from klsa_search.core.build_settings import AnalysisSettings
@@ -158,3 +162,21 @@ def test_the_sample_spans_the_collection_and_depends_on_it_alone():
 
 def test_repeated_words_that_are_few_tell_nothing():
     assert detect_language(["word01 word02 word03"] * 40) == ("auto", 0.0)
+
+
+def test_names_of_people_are_in_no_language():
+    first = [
+        "James",
+        "Mary",
+        "Carlos",
+        "Wei",
+        "Ahmed",
+        "Fatima",
+        "Hans",
+        "Ingrid",
+        "Pierre",
+        "Olga",
+    ]
+    last = ["Smith", "Garcia", "White", "Müller", "Dubois", "Rossi", "Kowalski", "Tanaka", "Khan"]
+    names = [f"{one} {other}" for one in first for other in last]
+    assert detect_languages(names) == [DetectedLanguage("auto", 0.0)]
