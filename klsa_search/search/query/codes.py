@@ -47,12 +47,16 @@ _RUN: Final = re.compile(r"\d+|[^\W\d_]+")
 _AMOUNT: Final = re.compile(r"\d+(?:[.,]\d+)?[^\W\d_]+(?:/[^\W\d_]+)?")
 _GROUPS: Final = re.compile(r"(?<=\d)(?=(?:\d{3})+\Z)")
 _AMOUNT_APART: Final = re.compile(r"(?<![^\W_])(\d+) ([^\W\d_]{1,4})(?![^\W_])")
+_GROUPS_APART: Final = re.compile(r"(?<![\w.,])[1-9]\d{0,2}(?: \d{3})+(?!\w)")
 _LETTER_APART: Final = re.compile(r"(?<![^\W_])(\d+) ([^\W\d_])\s*\Z")
 _NUMBER: Final = re.compile(r"\d+(?:[.,]\d+)?|\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _VERSION: Final = re.compile(r"(v?)(\d+(?:\.\d+)+)", re.IGNORECASE)
 _TWO_NUMBERS: Final = re.compile(r"\d[^\s\d]+\d")
 """Decimals, ratios, fractions and sizes: 4.2, 16:9, 1/2, M8x4."""
-_THOUSANDS: Final = re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?:[.,]\d{3})+(?!\d)")
+_THOUSANDS: Final = re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?:[.,'’]\d{3})+(?!\d)")
+_DECIMAL: Final = re.compile(r"(\d{4,12})([.,]\d+)")
+_TIMES: Final = re.compile(r"(?<=\d) ?[x×] ?(?=\d)")
+_SIZE: Final = re.compile(r"\d+(?:x\d+)+", re.IGNORECASE)
 MAX_SIGNED: Final = 4
 """Digits of a code of which the signs between them count, at most: 4.2 is not 4:2."""
 
@@ -127,8 +131,10 @@ class CodeReader:
     def may_be_codes(self, text: str) -> list[str]:
         """Return the codes of a text, also amounts that documents write as one: *750 ml*, 750ml.
 
-        And one of a number and a letter apart at the end, as *4711 A*: the only one with a blank.
+        And numbers with blanks between groups of digits, without these, and one of a number and a
+        letter apart at the end, as *4711 A*: the only one with a blank.
         """
+        text = _GROUPS_APART.sub(lambda groups: groups[0].replace(" ", ""), _plain(text))
         codes = codes_of(_AMOUNT_APART.sub(self._amount, text))
         last = _LETTER_APART.search(text)
         if last is not None and last[1] in codes_of(text):
@@ -202,7 +208,8 @@ class CodeReader:
             return None
         doc_ids = np.concatenate([matching for _, matching in writings.values()])
         plain = _plain(text)
-        if total <= MAX_READ and _SIGN_COUNTS.match(plain) and not _THOUSANDS.search(plain):
+        counts = _SIGN_COUNTS.match(plain) and not _THOUSANDS.search(plain)
+        if total <= MAX_READ and (counts or _SIZE.fullmatch(plain)):
             with_signs = np.concatenate([self._with_signs(plain, *of) for of in writings.values()])
             if evidence.of(("signs", text), lambda: len(with_signs)):
                 doc_ids = with_signs
@@ -227,11 +234,16 @@ class CodeReader:
     def _writings(self, text: str) -> Iterator[tuple[Word, ...]]:
         """Yield the words of a code as typed, and with its runs joined in all ways.
 
-        A version may begin with a v or not, and a hexadecimal number with 0x. A number of four
-        digits or more that no document contains may follow letters: 5034441, KB5034441.
+        The x of a size may be a sign that is no word. A version may begin with a v or not, and a
+        hexadecimal number with 0x. A number of four digits or more that no document contains may
+        follow letters: 5034441, KB5034441.
         """
         yield tuple(self._pieces.words(text))
         text = _plain(text)
+        if _SIZE.fullmatch(text):
+            yield tuple(self._pieces.words(text.lower().replace("x", " ")))
+        if decimal := _DECIMAL.fullmatch(text):
+            yield tuple(self._pieces.words(_GROUPS.sub(" ", decimal[1]) + decimal[2]))
         if version := _VERSION.fullmatch(text):
             yield tuple(self._pieces.words(version[2] if version[1] else f"v{text}"))
         if hexadecimal := _HEXADECIMAL.fullmatch(text):
@@ -255,10 +267,10 @@ class CodeReader:
 def _plain(text: str) -> str:
     """Return a text with its digits, signs and fractions as they are usually typed.
 
-    >>> _plain("４．２ of 1⁄2")
-    '4.2 of 1/2'
+    >>> _plain("４．２ of 1⁄2"), _plain("30 × 40 cm")
+    ('4.2 of 1/2', '30x40 cm')
     """
-    return nfkc(text).replace("\u2044", "/")
+    return _TIMES.sub("x", nfkc(text).replace("\u2044", "/"))
 
 
 def _borders_of_numbers(text: str) -> Iterator[int]:
@@ -271,10 +283,8 @@ def _borders_of_numbers(text: str) -> Iterator[int]:
     for number, (before, run) in enumerate(pairwise(_RUN.finditer(text)), start=1):
         if before[0].isdecimal() and run[0].isdecimal():
             sign = text[before.end() : run.start()]
-            is_decimal = sign in (".", ",", ":") and not any(
-                first < before.end() < after for first, after in thousands
-            )
-            if is_decimal or digits <= MAX_SIGNED:
+            is_group = any(first < before.end() < after for first, after in thousands)
+            if not is_group and (sign in (".", ",", ":") or digits <= MAX_SIGNED):
                 yield number
 
 

@@ -44,10 +44,10 @@ CHARACTERS: Final = 8
 DOUBTFUL: Final = 32
 """It has a rare word that may be misspelt, or words that documents write as one."""
 MAY_BE_CODE: Final = 64
-"""It has a digit, or a word after a slash, as codes have."""
+"""It has a digit or fraction, or a word after a slash, as codes have."""
 ALL_FLAGS: Final = 127
 _FLAGS: Final = attrgetter("flags")
-_IN_CODES: Final = re.compile(r"\d|[/\\]\w")
+_IN_CODES: Final = re.compile(r"[\d\u00bc-\u00be\u2150-\u215e]|[/\\]\w")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

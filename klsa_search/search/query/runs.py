@@ -55,6 +55,7 @@ def runs_of(text: str, numbers: TermNumbers) -> list[Run]:
         first, last = (DIGIT if end.isdecimal() else LETTER for end in (word[0], word[-1]))
         is_word = word.isalpha() and word.isascii()
         after = text[match.end() : end] or " "
+        after = " " if after.isspace() and len(after) == 1 else after  # also one without a break
         runs.append(
             Run(
                 word,

@@ -232,6 +232,26 @@ def test_signs_are_the_same_in_all_forms(index_of, partitions):
         assert {hit.id for hit in index.search(query, match="all")} == {"version", "wide"}, query
 
 
+@pytest.mark.parametrize(
+    "forms",
+    [
+        ["1250", "1,250", "1.250", "1 250", "1'250", "1’250", "1\u00a0250", "1\u202f250"],
+        ["1250.5", "1250,5", "1,250.5", "1.250,5", "1 250,5", "1'250.5", "1\u202f250,5"],
+        ["4500000", "4,500,000", "4.500.000", "4 500 000", "4’500’000", "4\u202f500\u202f000"],
+        ["½", "1/2", "1⁄2", "１／２"],
+        ["30x40", "30X40", "30×40", "30 x 40", "30 × 40"],
+    ],
+)
+@pytest.mark.parametrize("language", ["english", "german"])
+def test_a_number_is_found_in_all_forms(index_of, forms, language):
+    texts = {f"price {form}": f"price {form} Euro" for form in forms}
+    apart = ["price 500 250 Euro", "125 0 5 000 12 50 12", "1 car, 250 Euro", "4 000", "30 cm, 40"]
+    index = index_of({**texts, **dict(enumerate(apart))}, language=language, ranker="bm25")
+    for form in forms:
+        for query in (form, f"price {form}"):
+            assert {hit.id for hit in index.search(query, 20, match="all")} == {*texts}, query
+
+
 def test_long_numbers_take_linear_time(numbers):
     assert codes_of("1" * 100_000) == ["1" * 100_000]
     assert numbers.search("1" * 100_000).total == 0
