@@ -241,6 +241,28 @@ def fold_accents(word: str) -> str:
     return unicodedata.normalize("NFC", plain).translate(_plain_letters())
 
 
+_WITHOUT_DOTS: Final = str.maketrans({"å": "aa", "ä": "ae", "ö": "oe", "ø": "oe", "ü": "ue"})
+_PAIR: Final = re.compile("(?<=a)a|(?<=[aou])e")
+
+
+def in_pairs(word: str) -> str:
+    """Return a folded word with the pairs of letters that are typed for å, ä, ö, ø and ü.
+
+    >>> in_pairs("ålborg"), in_pairs("køge")
+    ('aalborg', 'koege')
+    """
+    return word.translate(_WITHOUT_DOTS)
+
+
+def without_pairs(word: str) -> str:
+    """Return a folded word with one plain letter for each pair that may stand for a marked one.
+
+    >>> without_pairs("aalborg"), without_pairs("smoerrebroed")
+    ('alborg', 'smorrebrod')
+    """
+    return _PAIR.sub("", word)
+
+
 def may_have_accents(word: str) -> bool:
     """Return whether `fold_accents` may change a word in NFKC. Cost: 0.1 µs.
 

@@ -144,6 +144,9 @@ def test_gershayim_do_not_end_a_phrase(index_of):
         ("serbian", "Niš", ["nis"]),
         ("danish", "Ångström Æbleskiver Østerbro", ["angstrom", "aebleskiver", "osterbro"]),
         ("polish", "Lodz", ["Łódź"]),
+        ("danish", "Ålborg Æbleskiver Østerbro", ["aalborg", "aebleskiver", "oesterbro"]),
+        ("danish", "Aalborg", ["Ålborg"]),
+        ("swedish", "Skärgård", ["skaergaard"]),
         ("finnish", "väärä", ["vaara"]),
     ],
 )
@@ -192,6 +195,7 @@ def test_operators_apply_to_words_without_their_accents(index_of, partitions):
 def test_words_that_documents_contain_keep_their_accents(index_of):
     index = index_of({"1": "väärä", "2": "vaara"}, language="finnish")
     assert [hit.id for hit in index.search("vaara")] == ["2"]
+    assert not index_of(["väki"], language="finnish").search("vaaki")  # aa is no å
 
 
 @pytest.mark.parametrize(
