@@ -67,8 +67,8 @@ class StopWords:
 
         longest  number of words of a short query
         A stop word is meant if it is in capitals and other words are not: *IT department*. One of a
-        single letter, only behind the words it belongs to: *vitamin A*. All of *AT&T* and *A/C*
-        are. Cost: 0.5 µs for most queries.
+        single letter, only behind the words it belongs to: *vitamin A*. All of *AT&T*, *A/C* and
+        *A.I.* are. Cost: 0.5 µs for most queries.
         """
         if not _MAY_BE_MEANT.search(query) or len(written := query.split()) > longest:
             return []
@@ -77,7 +77,7 @@ class StopWords:
         is_meant = False
         for word in written:
             bare = word.strip(_AROUND)
-            parts = re.split("[&/]" if bare.isupper() else "&", bare)
+            parts = re.split("[&/.]" if bare.isupper() else "&", bare)
             clause = Clause("", "", "word", word, word)
             if len(parts) > 1 and all(parts):
                 if any(map(self._is_stop_word, parts)):
