@@ -119,7 +119,7 @@ def write_results(results: SearchResults, sort: Sequence[str] = ()) -> None:
     if interpretation.boolean is not None:
         echo(f"searched as `{interpretation.boolean}`", err=True)
     for written, reason in interpretation.relaxed.items():
-        instead = re.sub(r"(?<!\S)not\s+", "-", results.query)
+        instead = re.sub(r"(?i),?\s+(?:(?:and|but)\s+)?not\s+", " -", results.query)
         note = _RELAXED[reason].format(instead=instead)
         echo(f"`{written}` was read as plain words: {note}", err=True)
     if not results.hits:

@@ -112,14 +112,20 @@ class OperatorReader:
     def _lower_case(self, query: str, evidence: Evidence) -> dict[str, Relaxed]:
         """Return *not* and the word after it, if a short query seems to exclude that.
 
-        *shirt not red* does: it has no other function word, and no document has *not red*. A
+        *shirt not red* does: it has no other function word but *and* or *but* before it, and no
+        document has *not red*. A
         *printer not working* is no shirt: what ends like a verb may be said of it.
         """
-        words = query.split()
-        if words.count("not") != 1 or len(words) > LONG or not all(map(_WORDS.fullmatch, words)):
+        words = [word.rstrip(",") for word in query.split()]
+        lowered = [word.lower() for word in words]
+        is_words = len(words) <= LONG and all(map(_WORDS.fullmatch, words))
+        if not is_words or lowered.count("not") != 1 or "NOT" in words:
             return {}
-        at = words.index("not")
-        rest = [word for word in words if word != "not"]
+        at = lowered.index("not")
+        if at > 1 and lowered[at - 1] in ("and", "but"):
+            at -= 1
+            del words[at]
+        rest = words[:at] + words[at + 1 :]
         if not 0 < at < len(rest) or _LIKE_VERB.search(words[at + 1]):
             return {}
         if not stop_list(ENGLISH).isdisjoint(map(str.lower, rest)):
@@ -133,7 +139,7 @@ class OperatorReader:
         both = self._pieces.stop_words.numbers([*self._pieces.words("not"), *excluded])
         if documents_with(self._pieces.snapshot, both, evidence):
             return {}
-        return {f"not {words[at + 1]}": "lower_case"}
+        return {f"{words[at]} {words[at + 1]}": "lower_case"}
 
     def clauses(self, query: str, operators: bool | None) -> tuple[list[Clause], Relaxed | None]:
         """Return the clauses of a query, and why their operators are words if they are."""
@@ -209,16 +215,21 @@ class OperatorReader:
         """Return the words of a short query that may be meant as in a field, but are not.
 
         What precedes their colon is a field whose words are not searched, or from four letters on
-        nearly one.
+        nearly one; or a blank is behind that of a field.
         """
         if len(clauses) > LONG:
             return {}
         names = ((clause, name_of(clause).casefold()) for clause in clauses)
-        return {
+        apart = (clause.shown for clause in clauses[:-1] if clause.shown[-1:] == ":")
+        stray: dict[str, Relaxed] = {
             clause.written: "not_an_operator"
             for clause, name in names
             if name and get_close_matches(name, self._names, 1, _NEAR if len(name) > 3 else 1.0)
         }
+        stray |= dict.fromkeys(
+            (name for name in apart if name[:-1].casefold() in self._names), "not_an_operator"
+        )
+        return stray
 
     def _with_suffixes(
         self, clauses: list[Clause], evidence: Evidence, relaxed: dict[str, Relaxed]

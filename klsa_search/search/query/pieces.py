@@ -126,7 +126,7 @@ class PieceCache(dict[str, Piece]):
         alone = self.characters(text)
         flags = (
             SIGNS * (not is_plain(text))
-            | BOOLEAN * (text == "not" or may_be_boolean(text))
+            | BOOLEAN * (text.lower() == "not" or may_be_boolean(text))
             | HAS_UNKNOWN * (UNKNOWN in numbers)
             | CHARACTERS * bool(alone)
             | MAY_BE_CODE * (_IN_CODES.search(text) is not None)

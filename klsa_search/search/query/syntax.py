@@ -13,6 +13,8 @@ parentheses without a partner are left out.
 
 Everything else is text: hyphens inside words, quotes that do not begin a word, are never closed or
 are closed inside a word, and colons after names that are not fields.
+
+Signs may be full-width, quotes „low“ or «angular», and a hyphen U+2010 or a minus sign.
 """
 
 from __future__ import annotations
@@ -27,23 +29,29 @@ from klsa_search.analysis.unicode import QUOTE_IN_HEBREW
 _SIGN: Final = r"[+\-](?=[\w\"“”]|\.\w)"
 _OF_OTHER_ENGINES: Final = r"(?<!\S)(?:&&|\|\|)(?!\S)|(?<=[^\W\d_]{2})[~^]\d*+(?:\.\d++)?(?!\S)"
 """Operators of other engines: `&&` and `||` between words, `~2` and `^3` after one."""
-_NO_SIGN: Final = r"(?!--)[+\-][+\-#@'‘(\[{]+[^\W\d_]"
-"""A sign that is none, as another one follows: -#tag."""
-_ANY: Final = re.compile(r'["“”*:\\+\-&|~^]')
-_OPERATOR: Final = re.compile(rf'["“”*:\\]|(?<!\S)(?:{_SIGN}|{_NO_SIGN})|{_OF_OTHER_ENGINES}')
+_NO_SIGN: Final = r"(?:(?!--)[+\-][+\-#@'‘(\[{]+|[!–—]+)[^\W\d_]"
+"""A sign that is none, as another one follows, or of another kind: -#tag, !tag."""
+_WILDCARD: Final = r"[^\W\d_][*?][^\W\d_]\w*+(?!=)"
+_ASCII_SIGNS: Final = str.maketrans("＂＋－＊：（）＼‐−", '"+-*:()\\--')
+_QUOTED: Final = re.compile('„[^„“”"]*+[“”]|«[^«»"]*+»|»[^«»"]*+«')
+_ANY: Final = re.compile(r'["“”„«»*:\\+\-&|~^!?–—＂＋－＊：＼‐−]')
+_OPERATOR: Final = re.compile(
+    rf'["“”„«»*:\\]|(?<!\S)(?:{_SIGN}|{_NO_SIGN})|{_OF_OTHER_ENGINES}|{_WILDCARD}'
+)
 _BEGIN: Final = re.compile(r"\S")
 _SIGNED: Final = re.compile(_SIGN)
 _NAME: Final = re.compile(r'([^\s:"“”\\]++):(?=[^\s:])')
-QUOTES: Final = '"“”'
+QUOTES: Final = '"“”„«»＂'
 PHRASE: Final = rf'["“”]((?:[^"“”\\]|\\.|{QUOTE_IN_HEBREW})*+)["“”](?!\w)'
-_PHRASE: Final = re.compile(PHRASE, re.DOTALL)
+_PHRASE: Final = re.compile(rf"{PHRASE}(?:[~^]\d*+(?:\.\d++)?(?!\S))?", re.DOTALL)
 _WORD: Final = re.compile(r"\S++")
 _ESCAPED: Final = re.compile(r'\\(["“”+\-*:\\])')
 _LAST_WORD: Final = re.compile(r"[^\W_]+\Z")
-_STRAY_SIGN: Final = re.compile(
-    rf"[^\W\d_]\*[^\W\d_]|\A\*[^\W\d_]|\A{_NO_SIGN}|{_OF_OTHER_ENGINES}"
+_STRAY_SIGN: Final = re.compile(rf"{_WILDCARD}|\A\*[^\W\d_]|\A{_NO_SIGN}|{_OF_OTHER_ENGINES}")
+_STRAY_QUOTE: Final = re.compile(
+    rf'\A(?:["“”„]|[«»](?=\w))|(?<=[^\W\d_])(?!{QUOTE_IN_HEBREW})["“”«»]'
 )
-_STRAY_QUOTE: Final = re.compile(rf'\A["“”]|(?<=[^\W\d_])(?!{QUOTE_IN_HEBREW})["“”]')
+_BEHIND_PHRASE: Final = re.compile(r"[~^][\d.]*\Z")
 _BEFORE: Final = "([{<'`,.;!?¿¡"
 _BEHIND: Final = ")]}>'`,.;!?"
 
@@ -77,7 +85,17 @@ class Clause(NamedTuple):
 
 def is_plain(text: str) -> bool:
     """Return whether a text has no operators. Cost: 0.3 µs if it has none of their characters."""
-    return _ANY.search(text) is None or _OPERATOR.search(text) is None
+    return _ANY.search(text) is None or _OPERATOR.search(_with_ascii_signs(text)) is None
+
+
+def _with_ascii_signs(text: str) -> str:
+    """Return a text of the same length with the operators and quotes that it has in ASCII.
+
+    Quotes of a pair only; any two of "“” are one.
+    """
+    if text.isascii():
+        return text
+    return _QUOTED.sub(lambda quoted: f'"{quoted[0][1:-1]}"', text.translate(_ASCII_SIGNS))
 
 
 def in_capitals(text: str) -> bool:
@@ -107,6 +125,7 @@ def parse(text: str, fields: Collection[str]) -> list[Clause]:
     >>> [clause.text for clause in parse("http://x 12:30 title:wing", {"title"})]
     ['http://x', '12:30', 'wing']
     """
+    typed, text = text, _with_ascii_signs(text)
     clauses, at = [], 0
     while begin := _BEGIN.search(text, at):
         at = begin.start()
@@ -127,7 +146,7 @@ def parse(text: str, fields: Collection[str]) -> list[Clause]:
             if beginning := _beginning(written):
                 kind, written = "prefix", beginning
         at = match.end()
-        clauses.append(Clause(sign, name, kind, _ESCAPED.sub(r"\1", written), text[first:at]))
+        clauses.append(Clause(sign, name, kind, _ESCAPED.sub(r"\1", written), typed[first:at]))
     return clauses
 
 
@@ -140,14 +159,18 @@ def stray_signs(clauses: Collection[Clause]) -> list[str]:
     ['&&', 'dogs~2']
     >>> stray_signs(parse("hot -#tag -(cats -'dogs' --help -$5", ()))
     ['-#tag', '-(cats', "-'dogs'"]
+    >>> stray_signs(parse('!cats "hot dogs"~2 d?gs', ())), stray_signs(parse("*", ()))
+    (['!cats', '~2', 'd?gs'], ['*'])
     """
-    return [
-        clause.written
-        for clause in clauses
-        if clause.kind == "word"
-        and "\\" not in clause.shown
-        and (_STRAY_SIGN.search(clause.shown) or _STRAY_QUOTE.search(clause.shown))
-    ]
+    stray = []
+    for clause in clauses:
+        if clause.kind == "phrase" and (behind := _BEHIND_PHRASE.search(clause.shown)):
+            stray.append(behind[0])
+        elif clause.kind == "word" and "\\" not in clause.shown:
+            is_all = len(clauses) == 1 and not clause.shown.strip("*")
+            if is_all or _STRAY_SIGN.search(clause.shown) or _STRAY_QUOTE.search(clause.shown):
+                stray.append(clause.written)
+    return stray
 
 
 def name_of(clause: Clause) -> str:
@@ -163,15 +186,17 @@ def name_of(clause: Clause) -> str:
 def _beginning(word: str) -> str:
     """Return what precedes the star of a prefix; "" if it is none."""
     bare = word.rstrip(_BEHIND).lstrip(_BEFORE)
-    beginning = bare[:-1]
-    return beginning if bare[-1:] == "*" and not {"*", "\\"} & set(beginning) else ""
+    beginning = bare.rstrip("*")
+    return beginning if beginning != bare and not {"*", "\\"} & set(beginning) else ""
 
 
 MAX_OPERANDS: Final = 64
 """Operands of a Boolean query; longer queries are read as words, to limit the cost."""
 
 _WORDS: Final = re.compile(r"(?<![^\s(])(?:AND|OR|NOT)(?![^\s(])")
-_PARENTHESES: Final = re.compile(rf"{PHRASE}|(?<![^\s(+\-])\(|\)(?![^\s)])", re.DOTALL)
+_PARENTHESES: Final = re.compile(
+    rf"{PHRASE}|(?:(?<![^\s(+\-])|(?<=\bAND)|(?<=\bOR)|(?<=\bNOT))\(|\)(?![^\s)])", re.DOTALL
+)
 _STRENGTH: Final = {"OR": 1, "AND": 2, "NOT": 3}
 
 Operator = Literal["AND", "OR", "NOT"]
@@ -221,6 +246,7 @@ def parse_boolean(text: str, fields: Collection[str]) -> BooleanQuery | None:
     """
     if not may_be_boolean(text):
         return None
+    text = _with_ascii_signs(text)
     padded = _PARENTHESES.sub(lambda sign: f" {sign[0]} " if len(sign[0]) == 1 else sign[0], text)
     reader = _Reader()
     clauses = parse(padded, fields)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from klsa_search.search.query.syntax import is_plain, parse
 
 FIELDS = {"title", "text", "kind"}
-SIGNS = st.text(st.sampled_from("ab \"“”+-*:\\'.(\n\t\0é"), max_size=40)
+SIGNS = st.text(st.sampled_from("ab \"“”„«»+-*:\\'.(\n\t\0é−＂？~"), max_size=40)
 
 
 def parsed(text):
@@ -26,6 +26,10 @@ def parsed(text):
         ("+title:net*", [("+", "title", "prefix", "net")]),
         ("(netw*),", [("", "", "prefix", "netw")]),
         ("-.NET +C++", [("-", "", "word", ".NET"), ("+", "", "word", "C++")]),
+        *((text, [("", "", "phrase", "b c")]) for text in ("„b c“", "„b c”", "«b c»", "»b c«")),
+        ("−a ‐a －a ＋a", [*[("-", "", "word", "a")] * 3, ("+", "", "word", "a")]),
+        ("＂b c＂ title：a net＊ c**", [("", "", "phrase", "b c"), ("", "title", "word", "a"),
+                                     ("", "", "prefix", "net"), ("", "", "prefix", "c")]),
         (r"\-a \"b\" net\* title\:c", [("", "", "word", word) for word in
                                        ("-a", '"b"', "net*", "title:c")]),
         (r'"a \"b\" c"', [("", "", "phrase", 'a "b" c')]),
@@ -45,6 +49,9 @@ def test_signs(text, clauses):
         ("title:a", True, False),
         ('"a b"', True, False),
         ("net*", True, False),
+        ("net＊", True, False),
+        ("«a b»", True, False),
+        ("„a b“", True, False),
     ],
 )
 def test_a_clause_describes_itself(text, has_sign, plain):
@@ -52,6 +59,12 @@ def test_a_clause_describes_itself(text, has_sign, plain):
     assert clause.has_sign is has_sign
     assert clause.written == text
     assert is_plain(text) is plain
+
+
+def test_only_minus_signs_before_a_word_exclude_it():
+    assert [is_plain(text) for text in ("−a", "－a", "a − b", "a – b", "1−2")] == [
+        *(False, False, True, True, True)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -71,6 +84,7 @@ def test_a_clause_describes_itself(text, has_sign, plain):
             "foo*bar",
             "*",
             "**",
+            *("a » b » c", "„open", "zu»", "–a", "!a", "a?b", "+ «"),
         ),
     ],
 )

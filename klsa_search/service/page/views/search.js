@@ -388,7 +388,7 @@ function drawInterpretation({ interpretation, query }) {
       ["plain_text", "capitals"].includes(reason)
         ? change({ operators: "yes", page: null }, t("Use all operators")) : null,
       reason === "lower_case"
-        ? change({ q: query.replace(/(^|\s)not\s+/, "$1-"), page: null }, t("Exclude the word")) : null]);
+        ? change({ q: query.replace(/,?\s+(?:(?:and|but)\s+)?not\s+/i, " -"), page: null }, t("Exclude the word")) : null]);
   }
   const read = [
     ["document", interpretation.id ? [interpretation.id] : []],
