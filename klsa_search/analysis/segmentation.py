@@ -56,7 +56,7 @@ UNSPACED_PATTERN: Final = f"[{_UNSPACED}]"
 _HAS_UNSPACED: Final = re.compile(UNSPACED_PATTERN)
 
 _FLAG_PATTERN: Final = "[\U0001f1e6-\U0001f1ff]"  # half of a flag
-_EMOJI_PATTERN: Final = (
+EMOJI_PATTERN: Final = (
     "[\u231a\u231b\u23e9-\u23f3\u23f8-\u23fa\u2600-\u2604\u260e\u2611\u2614\u2615\u2618\u261d\u2620"
     "\u2622\u2623\u2626\u262a\u262e\u262f\u2638-\u263a\u2640\u2642\u2648-\u2653\u265f\u2660\u2663"
     "\u2665\u2666\u2668\u267b\u267e\u267f\u2692-\u2697\u2699\u269b\u269c\u26a0\u26a1\u26a7\u26aa\u26ab"
@@ -155,7 +155,7 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
     word = f"{letter}+(?:(?:{inside}){letter}*)*{_ENDING}"
     spaced_word = f"{spaced}+(?:(?:{inside}){spaced}*)*{_ENDING}"
     unit = f"{UNSPACED_PATTERN}(?:{more})*"
-    emoji = f"(?:{_EMOJI_PATTERN}|{_FLAG_PATTERN}{{1,2}})(?:{more})*"
+    emoji = f"(?:{EMOJI_PATTERN}|{_FLAG_PATTERN}{{1,2}})(?:{more})*"
     return (
         re.compile(f"{word}|{emoji}"),
         re.compile(f"{spaced_word}|((?:{unit})+)|{emoji}"),
@@ -238,7 +238,7 @@ def _classes(text: str) -> npt.NDArray[np.uint8]:
     for pattern, kind in (
         (LETTER_PATTERN, LETTER),
         (UNSPACED_PATTERN, UNSPACED),
-        (_EMOJI_PATTERN, EMOJI),
+        (EMOJI_PATTERN, EMOJI),
         (_FLAG_PATTERN, FLAG),
         ("[\u1100-\u11ff\ua960-\ua97c\ud7b0-\ud7fb]", JAMO),
         (r"\s", SPACE),

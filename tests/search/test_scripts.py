@@ -81,12 +81,27 @@ def test_a_single_character_is_found_within_words_in_any_clause(index_of):
     assert {hit.id for hit in index.search("猫 -犬")} == {"2"}
     assert {hit.id for hit in index.search("犬 公園", match="all")} == {"1"}
     assert {hit.id for hit in index.search("犬 飼う", match="all")} == {"3"}
+    for query, expected in (("犬 AND 猫", "4"), ("犬 OR 寝", "1234"), ("犬 公園 OR 猫", "124")):
+        found = index.search(query)
+        assert {hit.id for hit in found} == {*expected}, query
+        assert found.interpretation.boolean == query
     assert index.search("鳥").interpretation.unknown == ("鳥",)
 
 
 def test_characters_within_longer_words_are_not_expanded(index_of):
     index = index_of({"1": "三月に咲く", "2": "3月10日"})
     assert [hit.id for hit in index.search("3月")] == ["2"]
+
+
+def test_emoji_and_numbers_have_operators(index_of):
+    index = index_of({"1": "👍 great 12", "2": "👎 bad 34", "3": "❤️ love 👍 12 34"})
+    for query, expected in (
+        ("👍 NOT ❤", "1"),
+        ("👎 -👍", "2"),
+        ("👍 AND ❤️", "3"),
+        ("12 NOT 34", "1"),
+    ):
+        assert {hit.id for hit in index.search(query)} == {*expected}, query
 
 
 def test_tokens_of_emoji_cover_their_sequences():

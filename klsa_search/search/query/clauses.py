@@ -88,7 +88,11 @@ class ClauseReader:
             Variant(word.text, (word.number,), parts) for word, parts in divided.items() if parts
         ]
         if alone:
-            builder.contained |= {word: alone[word.text] for word in words if word.text in alone}
+            contained = {word: alone[word.text] for word in words if word.text in alone}
+            builder.contained |= contained
+            for word, terms in contained.items() if is_operand else ():
+                for term in terms:
+                    builder.count(word.key, (term,))
         if clause.sign != "-":
             written = [*dict.fromkeys(variant.written for variant in variants)]
             written = written[: MAX_VARIANTS - len(builder.variants)]
@@ -131,6 +135,9 @@ class ClauseReader:
     def _matching(self, operand: Clause, builder: QueryBuilder) -> DocumentMask | None:
         """Read an operand; return which documents match it, or None if it has no term."""
         builder.allowed, builder.alternatives, unknown = None, {}, len(builder.unknown)
+        is_acronym = operand.text.isupper() and len(operand.text) > 1 and operand.kind == "word"
+        if is_acronym and self._stop_words.of(self._pieces.words(operand.text)):
+            operand = operand._replace(kind="phrase")  # IT
         self.read(operand, builder, is_operand=True)
         if operand.sign:
             return None if builder.allowed is None else ~builder.allowed

@@ -24,9 +24,10 @@ import unicodedata
 from collections.abc import Collection
 from typing import Final, Literal, NamedTuple
 
+from klsa_search.analysis.segmentation import EMOJI_PATTERN
 from klsa_search.analysis.unicode import QUOTE_IN_HEBREW
 
-_SIGN: Final = r"[+\-](?=[\w\"“”]|\.\w)"
+_SIGN: Final = rf"[+\-](?=[\w\"“”]|\.\w|{EMOJI_PATTERN})"
 _OF_OTHER_ENGINES: Final = r"(?<!\S)(?:&&|\|\|)(?!\S)|(?<=[^\W\d_]{2})[~^]\d*+(?:\.\d++)?(?!\S)"
 """Operators of other engines: `&&` and `||` between words, `~2` and `^3` after one."""
 _NO_SIGN: Final = r"(?:(?!--)[+\-][+\-#@'‘(\[{]+|[!–—]+)[^\W\d_]"
@@ -101,10 +102,12 @@ def _with_ascii_signs(text: str) -> str:
 def in_capitals(text: str) -> bool:
     """Return whether a text is in capitals; not with letters without case, which say nothing.
 
-    >>> in_capitals("CATS NOT 3"), in_capitals("飛機 NOT DVD")
-    (True, False)
+    Nor if only AND, OR and NOT are.
+
+    >>> in_capitals("CATS NOT 3"), in_capitals("飛機 NOT DVD"), in_capitals("2 NOT 3")
+    (True, False, False)
     """
-    if not text.isupper():
+    if not text.isupper() or not _WORDS.sub("", text).isupper():
         return False
     return text.isascii() or "Lo" not in map(unicodedata.category, text)
 

@@ -53,6 +53,7 @@ def ids(index, query, **options):
         ('"to be"', ["be"]),
         ("title:IT", ["it"]),
         ("+IT laptops", ["it"]),
+        ("IT AND (department OR support)", ["it"]),
         ('"The Who"', ["who"]),
     ],
 )
