@@ -233,13 +233,17 @@ def compare(
             field="baseline",
         )
     names = [baseline, *(name for name in measured if name != baseline)]
-    values = {name: _values(measured[name], measure) for name in names}
+    values = {
+        name: {query: of_query[measure] for query, of_query in measured[name].queries.items()}
+        for name in names
+    }
     base = values[baseline]
-    differences = {name: _array(values[name]) - _array(base) for name in names[1:]}
-    by_flips = _corrected({name: randomisation_test(d) for name, d in differences.items()})
-    by_t = _corrected({name: paired_t_test(d) for name, d in differences.items()})
+    differences = [_array(values[name]) - _array(base) for name in names[1:]]
+    by_flips = _corrected(list(map(randomisation_test, differences)))
+    by_t = _corrected(list(map(paired_t_test, differences)))
     contrasts = {
-        name: _contrast(base, values[name], by_flips[name], by_t[name]) for name in differences
+        name: _contrast(base, values[name], flips, t)
+        for name, flips, t in zip(names[1:], by_flips, by_t, strict=True)
     }
     systems = {
         name: SystemResult(
@@ -286,16 +290,9 @@ def _contrast(
     )
 
 
-def _corrected(p_values: Mapping[str, float]) -> dict[str, Significance]:
-    corrected = holm(list(p_values.values()))
-    return {
-        name: Significance(p=p, holm=adjusted)
-        for (name, p), adjusted in zip(p_values.items(), corrected, strict=True)
-    }
-
-
-def _values(measured: RunMeasures, measure: str) -> dict[str, float]:
-    return {query: values[measure] for query, values in measured.queries.items()}
+def _corrected(p_values: Sequence[float]) -> list[Significance]:
+    pairs = zip(p_values, holm(p_values), strict=True)
+    return [Significance(p=p, holm=adjusted) for p, adjusted in pairs]
 
 
 def _array(values: Mapping[str, float]) -> Differences:

@@ -247,10 +247,9 @@ class Tuning:
 
     def as_json(self) -> dict[str, Any]:
         """Return all values as JSON."""
-        values = {name: value for name, value in asdict(self).items() if name != "held_out"}
-        held_out = {
-            name: value for name, value in asdict(self.held_out).items() if name != "chosen"
-        }
+        values = asdict(self)
+        held_out = values.pop("held_out")
+        del held_out["chosen"]
         return {**values, **held_out, "sure": self.sure}
 
 
@@ -279,13 +278,8 @@ def tune(
             "any of the queries; compare the IDs of judgements, queries and "
             "documents"
         )
-    return _tuned(
-        index,
-        draw(index.settings),
-        queries,
-        Judge(useful, measures=(measure,)),
-        progress=progress,
-    )
+    judge = Judge(useful, measures=(measure,))
+    return _tuned(index, draw(index.settings), queries, judge, progress)
 
 
 def tune_by_halves(index: Index, *, progress: Progress | None = None) -> Tuning:
@@ -312,13 +306,8 @@ def tune_by_halves(index: Index, *, progress: Progress | None = None) -> Tuning:
         judgements = judge_by_first_halves(halves, first)
         first.close()
         second = build(halves.second, name="second", home=Path(folder), **settings)
-        tuning = _tuned(
-            second,
-            alphas(index.settings),
-            halves.queries,
-            Judge(judgements, measures=("map",)),
-            progress=progress,
-        )
+        judge = Judge(judgements, measures=("map",))
+        tuning = _tuned(second, alphas(index.settings), halves.queries, judge, progress)
         second.close()
     ranker = ranker_of(index.settings.ranker)
     before = ranker.share_of_expansion(index.settings.alpha)
@@ -331,7 +320,6 @@ def _tuned(
     candidates: Sequence[Candidate],
     queries: Sequence[Topic],
     judge: Judge,
-    *,
     progress: Progress | None,
 ) -> Tuning:
     if len(judge.query_ids) < FEWEST_QUERIES:

@@ -143,8 +143,7 @@ def build(
         refuse_partitions(partitions)
     if not callable(workers):
         checked_argument("workers", workers, int, NoneType)
-    reading, settings = _split_options(options)
-    chosen = Settings.of_preset(preset, **with_trusted_tokenizer(settings))
+    reading, chosen = _split_options(options, preset)
     opened = None
     if not isinstance(source, Collection):
         source = opened = open_collection(source, **reading)
@@ -257,8 +256,7 @@ def plan(
     >>> costs
     Plan(source='reports.jsonl', size=Size(documents=6, bytes=...
     """
-    reading, settings = _split_options(options)
-    chosen = Settings.of_preset(preset, **with_trusted_tokenizer(settings))
+    reading, chosen = _split_options(options, preset)
     if not isinstance(source, Collection):
         source = open_collection(source, **reading)
     size = size_of(source, chosen)
@@ -287,8 +285,7 @@ def plan_of_size(
     for name, value in (("documents", documents), ("words", words)):
         if value < 1:
             raise SettingsError(f"{name} = {value}: give a number above 0", field=name)
-    _, settings = _split_options(options)
-    chosen = Settings.of_preset(preset, **with_trusted_tokenizer(settings))
+    _, chosen = _split_options(options, preset)
     passages = 0
     if chosen.passage_words is not None and words > chosen.passage_words:
         passages = documents * -(-words // chosen.passage_words)
@@ -310,9 +307,11 @@ def _planned(source: str, size: Size, settings: Settings, budget: int, unread: U
     )
 
 
-def _split_options(options: BuildOptions) -> tuple[ReadingOptions, dict[str, Any]]:
+def _split_options(options: BuildOptions, preset: str) -> tuple[ReadingOptions, Settings]:
+    """Return how a source is read, and the settings of an index."""
     reading = {
         name: value for name, value in options.items() if name in ReadingOptions.__annotations__
     }
     settings = {name: value for name, value in options.items() if name not in reading}
-    return cast(ReadingOptions, reading), settings
+    chosen = Settings.of_preset(preset, **with_trusted_tokenizer(settings))
+    return cast(ReadingOptions, reading), chosen

@@ -22,7 +22,6 @@ import shutil
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -49,7 +48,7 @@ from klsa_search.delta.statistics import (
     training_of,
 )
 from klsa_search.errors import PartitionsUnsupported
-from klsa_search.indexing.generation_builder import peak_memory, publish
+from klsa_search.indexing.generation_builder import build_entry, publish
 from klsa_search.indexing.replay import refuse_rebuilt, replayed
 from klsa_search.kernels.bm25 import length_norms, live_length
 from klsa_search.kernels.postings import Postings, postings_arrays
@@ -64,7 +63,6 @@ from klsa_search.storage.forward_index import Forward
 from klsa_search.storage.generations import describe_files, new_generation
 from klsa_search.storage.manifest import (
     FORMAT_VERSION,
-    BuildEntry,
     Counts,
     FieldsEntry,
     FileEntry,
@@ -167,11 +165,7 @@ def _write(state: State, folder: Path, report: Progress, started: float) -> Mani
         "package_version": __version__,
         "settings": info.settings.model_dump(mode="json"),
         "counts": counts,
-        "build": BuildEntry(
-            created=datetime.now(UTC).isoformat(timespec="seconds"),
-            seconds=round(time.monotonic() - started, 3),
-            peak_memory=peak_memory(),
-        ),
+        "build": build_entry(started),
         "fields": fields,
         "vectors": list(spaces),
         "plugins": plugins_of(info.settings),

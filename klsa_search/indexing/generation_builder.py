@@ -205,11 +205,7 @@ def manifest_of(
         settings=settings.model_dump(mode="json"),
         counts=Counts(skipped=collection.problems.count, **built.counts),
         spectra=dict(built.spectra),
-        build=BuildEntry(
-            created=datetime.now(UTC).isoformat(timespec="seconds"),
-            seconds=round(time.monotonic() - started, 3),
-            peak_memory=peak_memory(),
-        ),
+        build=build_entry(started),
         files=dict(files),
         source_path=address(collection),
         fields=contents.fields,
@@ -274,7 +270,11 @@ def spectrum_entry(spectrum: Decomposition) -> SpectrumEntry:
     )
 
 
-def peak_memory() -> int:
-    """Return the peak memory of the process in bytes; Linux reports KiB, macOS bytes."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
+def build_entry(started: float) -> BuildEntry:
+    """Return what the manifest says about a build that ends now; `started` is monotonic."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # in KiB; on macOS, in bytes
+    return BuildEntry(
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        seconds=round(time.monotonic() - started, 3),
+        peak_memory=peak if sys.platform == "darwin" else peak * 1024,
+    )

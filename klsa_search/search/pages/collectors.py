@@ -29,6 +29,7 @@ from klsa_search.search.filters.parser import without_field
 from klsa_search.search.pages.applied_rules import Pinned, positions_of, without
 from klsa_search.search.pages.facets import Facet, facet_of
 from klsa_search.search.pages.planning import QueryPlan
+from klsa_search.search.rankers.feedback import add_feedback
 from klsa_search.search.ranking.vector_ranking import vector_parts, with_vectors
 from klsa_search.search.state.state import State
 from klsa_search.storage.columns.columns import Field, Fields
@@ -202,12 +203,12 @@ def collect(
     Cost: a ranking of `offset` and k; facets, `distinct`, sorting, `min_score` and boosts of rules
     rank all matches, and cost O(N).
     """
-    request, is_blank = plan.request, _is_blank(plan)
-    mask, positions = _mask_and_pins(state, plan, is_blank=is_blank)
-    rank = _ranking(state, plan, mask, [*positions], is_blank=is_blank)
+    request = plan.request
+    mask, positions = _mask_and_pins(state, plan)
+    rank = _ranking(state, plan, mask, positions)
     distinct_by, faceted = distinct_field(request.distinct, state), _faceted(state, plan)
     all_matches = distinct_by is not None or bool(faceted)
-    order, matches = _ordered(state, plan, rank, mask, is_blank=is_blank, all_matches=all_matches)
+    order, matches = _ordered(state, plan, rank, mask, all_matches=all_matches)
     if positions:
         top = ranked(rank, np.array([*positions], np.int64), len(state.snapshot))
         pinned = Pinned(top, [*positions.values()])
@@ -230,7 +231,7 @@ def collect(
         top = top._replace(total=int(np.count_nonzero(matches)))
     counted = dict.fromkeys(faceted, matches)
     for name in request.disjunctive_facets:
-        counted[name] = _matches_without(state, plan, name, is_blank=is_blank, matches=matches)
+        counted[name] = _matches_without(state, plan, name, matches)
     return top, {
         name: facet_of(field, counted[name], request.max_facet_values)
         for name, field in faceted.items()
@@ -242,7 +243,7 @@ def count_matches(state: State, plan: QueryPlan) -> int:
 
     Cost: none, if all documents of the mask contain a word that ranks; else a ranking.
     """
-    mask, positions = _mask_and_pins(state, plan, is_blank=False)
+    mask, positions = _mask_and_pins(state, plan)
     terms, builder = {*plan.parsed.terms}, plan.parsed.builder
     if plan.request.match == "all" and mask and builder and plan.id_match is None and not positions:
         for alternatives in builder.alternatives.values():
@@ -259,13 +260,7 @@ def _faceted(state: State, plan: QueryPlan) -> dict[str, Field]:
 
 
 def _ordered(
-    state: State,
-    plan: QueryPlan,
-    rank: Rank,
-    mask: Mask | None,
-    *,
-    is_blank: bool,
-    all_matches: bool,
+    state: State, plan: QueryPlan, rank: Rank, mask: Mask | None, *, all_matches: bool
 ) -> tuple[Order, DocumentMask | None]:
     """Return the order of documents, and which match if that is needed, for itself or a caller.
 
@@ -273,20 +268,22 @@ def _ordered(
     all_matches  whether the caller needs all that match: (N,)
     """
     keys, least = sort_keys(plan.request.sort, state.fields), plan.request.min_score
-    if not (all_matches or is_blank or keys or least is not None):
-        return by_score(rank, mask, plan.page), None
-    if not (is_blank or keys or least is not None):
+    if not (plan.is_blank or keys or least is not None):
+        if not all_matches:
+            return by_score(rank, mask, plan.page), None
         best = rank(plan.page, mask, matches=True)
         assert best.matches is not None, "they were requested"
         return by_score(rank, mask, plan.page, best._replace(matches=None)), best.matches.allowed
-    matches = _matches(len(state.snapshot), rank, mask, least, is_blank=is_blank)
+    matches = _matches(len(state.snapshot), plan, rank, mask)
     if keys:
         return by_fields(rank, matches, keys), matches
-    return by_doc_id(matches) if is_blank else by_score(rank, Mask(matches), plan.page), matches
+    if plan.is_blank:
+        return by_doc_id(matches), matches
+    return by_score(rank, Mask(matches), plan.page), matches
 
 
 def _matches_without(
-    state: State, plan: QueryPlan, name: str, *, is_blank: bool, matches: DocumentMask
+    state: State, plan: QueryPlan, name: str, matches: DocumentMask
 ) -> DocumentMask:
     """Return which documents are found if the filter has no conditions on a field: (N,).
 
@@ -301,24 +298,13 @@ def _matches_without(
     if wider == filter_:
         return matches
     plan = plan._replace(request=request.model_copy(update={"filter": wider}))
-    mask, positions = _mask_and_pins(state, plan, is_blank=is_blank)
-    rank = _ranking(state, plan, mask, [*positions], is_blank=is_blank)
-    matches = _matches(len(matches), rank, mask, request.min_score, is_blank=is_blank)
+    mask, positions = _mask_and_pins(state, plan)
+    matches = _matches(len(matches), plan, _ranking(state, plan, mask, positions), mask)
     matches[np.array([*positions], np.int64)] = True
     return matches
 
 
-def _is_blank(plan: QueryPlan) -> bool:
-    """Return whether a search ranks by nothing, so that it matches all documents."""
-    request = plan.request
-    lists = request.filter is not None or bool(request.sort)
-    ranks = request.query.strip() or request.positive or request.negative or plan.vector
-    return lists and not ranks
-
-
-def _ranking(
-    state: State, plan: QueryPlan, mask: Mask | None, pins: Sequence[int], *, is_blank: bool
-) -> Rank:
+def _ranking(state: State, plan: QueryPlan, mask: Mask | None, pins: Iterable[int]) -> Rank:
     """Return the ranking of a query.
 
     mask  documents that may be found, without those pinned
@@ -331,18 +317,16 @@ def _ranking(
         parts = vector_parts(state.snapshot, plan.vector, rank, mask, state.searcher.evidence)
         id_matches = [] if plan.id_match is None else [plan.id_match]
         rank = with_vectors(rank, parts, np.array([*pins, *id_matches], np.int64))
-    if plan.rules.boosts and not is_blank:
+    if plan.rules.boosts and not plan.is_blank:
         rank = boosted(rank, plan.rules.factors(len(state.snapshot)))
-    if plan.parsed.code_matches is not None and not is_blank:
+    if plan.parsed.code_matches is not None and not plan.is_blank:
         rank = code_matches_first(rank, plan.parsed.code_matches)
     if plan.id_match is not None:
         rank = id_match_first(rank, plan.id_match, len(state.snapshot))
     return rank
 
 
-def _mask_and_pins(
-    state: State, plan: QueryPlan, *, is_blank: bool
-) -> tuple[Mask | None, dict[int, int]]:
+def _mask_and_pins(state: State, plan: QueryPlan) -> tuple[Mask | None, dict[int, int]]:
     """Return the documents that may be found, without those pinned, and the positions of these."""
     mask, pinnable = plan.mask, plan.pinnable
     if plan.request.filter is not None:
@@ -350,7 +334,7 @@ def _mask_and_pins(
         mask, pinnable = intersection(mask, filtered), intersection(pinnable, filtered)
     if plan.rules.hidden:
         mask = without(mask, sorted(plan.rules.hidden), len(state.snapshot))
-    if is_blank:
+    if plan.is_blank:
         mask = intersection(mask, state.snapshot.live)
     if not plan.rules.pins:
         return mask, {}
@@ -369,17 +353,19 @@ def _feedback_scores(state: State, plan: QueryPlan) -> Scores:
         else None
         for ids in (request.positive, request.negative)
     )
-    scores = state.searcher.scores_with_feedback(plan.parsed, plan.parameters, (positive, negative))
+    searcher, parameters = state.searcher, plan.parameters
+    scores = searcher.scores(plan.parsed, parameters)
+    examples = positive, negative
+    scores = add_feedback(state.snapshot, scores, examples, parameters, searcher.evidence)
     missing = (id_ for id_ in (*request.positive, *request.negative) if id_ not in counted)
     state.documents.doc_ids(missing)  # raises
     return scores
 
 
-def _matches(
-    size: int, rank: Rank, mask: Mask | None, least: float | None, *, is_blank: bool
-) -> DocumentMask:
-    """Return which documents match and score at least `least`: (N,). A blank query gives 0."""
-    if is_blank:
+def _matches(size: int, plan: QueryPlan, rank: Rank, mask: Mask | None) -> DocumentMask:
+    """Return which documents match and score at least `min_score`: (N,). Blank queries give 0."""
+    least = plan.request.min_score
+    if plan.is_blank:
         every = np.ones(size, np.bool_) if mask is None else mask.allowed
         return every & (least is None or least <= 0)
     first = rank(1, mask, matches=least is None)

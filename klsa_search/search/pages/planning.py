@@ -50,6 +50,7 @@ class QueryPlan(NamedTuple):
     page        number of hits of a page, by which candidates are chosen
     vector      of the query, if it has one
     warnings    messages about what failed, and is therefore missing from the results
+    is_blank    it ranks by nothing, so it matches all documents
     """
 
     request: Query
@@ -66,6 +67,7 @@ class QueryPlan(NamedTuple):
     page: int
     vector: QueryVector | None
     warnings: tuple[str, ...]
+    is_blank: bool
 
 
 class Ranking(NamedTuple):
@@ -153,6 +155,8 @@ def plan_search(
         offset=offset,
         vector=vector,
         warnings=warnings,
+        is_blank=(request.filter is not None or bool(request.sort))
+        and not (request.query.strip() or request.positive or request.negative or vector),
     )
 
 

@@ -26,7 +26,6 @@ from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.engine.top_docs import NO_HITS, Rank, TopDocs, best_of
 from klsa_search.search.query.parser import ParsedQuery
 from klsa_search.search.rankers import ranker_of
-from klsa_search.search.rankers.feedback import add_feedback
 from klsa_search.search.rankers.klsa import klsa_params
 
 Q = TypeVar("Q")
@@ -174,16 +173,6 @@ class Searcher:
                 scores[top.doc_ids] = top.scores
                 return scores
         return self._score_all(terms, parameters)
-
-    def scores_with_feedback(
-        self,
-        query: ParsedQuery,
-        parameters: RankingSettings,
-        examples: tuple[DocIds | None, DocIds | None],
-    ) -> Scores:
-        """Return the scores of all documents with relevance feedback: see `add_feedback`."""
-        scores = self.scores(query, parameters)
-        return add_feedback(self.snapshot, scores, examples, parameters, self.evidence)
 
     def top(
         self, queries: Sequence[ParsedQuery], parameters: RankingSettings, request: TopRequest
