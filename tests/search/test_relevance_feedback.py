@@ -26,6 +26,7 @@ def found(scores, positive, negative, living=None):
         expansion_of=lambda *_: SimpleNamespace(expand=expand),
         live=living,
         ordinals_of=lambda doc_ids: doc_ids,
+        partition=0,
     )
     return add_feedback(
         snapshot,

@@ -99,6 +99,19 @@ class BestDocuments:
     partitions: Numbers
     values: Mapping[str, npt.NDArray[Any]]
 
+    @classmethod
+    def of(
+        cls,
+        snapshot: Snapshot,
+        doc_ids: DocIds,
+        scores: Scores,
+        count: int,
+        values: Mapping[str, npt.NDArray[np.generic]],
+    ) -> BestDocuments:
+        """Return the best documents of a snapshot, by their doc ids."""
+        partitions = np.full(len(doc_ids), snapshot.partition)
+        return cls(count, scores, snapshot.ordinals_of(doc_ids), partitions, values)
+
     def __add__(self, other: BestDocuments) -> BestDocuments:
         """Return the best of both."""
         scores = np.concatenate((self.scores, other.scores))
@@ -158,16 +171,11 @@ def _best_of(snapshot: Snapshot, doc_ids: DocIds, scores: Scores) -> BestDocumen
     texts = np.array([names[number] for number in counts.indices.tolist()], object)
     entries = {"terms": texts, "counts": counts.data.astype(np.float32)}
     bounds, size = counts.indptr[1:-1], len(doc_ids)
-    return BestDocuments(
-        DOCUMENTS,
-        scores,
-        snapshot.ordinals_of(doc_ids),
-        np.full(size, snapshot.partition),
-        {
-            name: np.fromiter(np.split(values, bounds)[:size], object, size)
-            for name, values in entries.items()
-        },
-    )
+    of_each = {
+        name: np.fromiter(np.split(values, bounds)[:size], object, size)
+        for name, values in entries.items()
+    }
+    return BestDocuments.of(snapshot, doc_ids, scores, DOCUMENTS, of_each)
 
 
 def add_terms(
@@ -219,32 +227,21 @@ NEGATIVE: Final = 0.15
 class _First:
     """The documents over which parts of scores are scaled, and the parts: sums over partitions.
 
-    count     of the best documents by the query, at most
-    scores    (n,) of these, largest first
-    ordinals  (n,) of these
-    parts     (p, n) of their scores
-    examples  (p, m) of the positive examples
+    best      documents by the query, with the parts of their scores: (n, p)
+    examples  (m, p) likewise of the positive examples
     """
 
-    count: int
-    scores: Scores
-    ordinals: Numbers
-    parts: Matrix
+    best: BestDocuments
     examples: Matrix
 
     def __add__(self, other: _First) -> _First:
-        scores = np.concatenate((self.scores, other.scores))
-        ordinals = np.concatenate((self.ordinals, other.ordinals))
-        best = np.lexsort((ordinals, -scores))[: self.count]
-        parts = np.hstack((self.parts, other.parts))[:, best]
-        examples = np.hstack((self.examples, other.examples))
-        return _First(self.count, scores[best], ordinals[best], parts, examples)
+        return _First(self.best + other.best, np.vstack((self.examples, other.examples)))
 
     @property
     def lengths(self) -> list[float]:
         """Return the length of each part over the best, or over the examples if there are none."""
-        parts = self.parts if len(self.scores) else self.examples
-        return [clipped_length(np.ascontiguousarray(part)) for part in parts]
+        parts = self.best.values["parts"] if len(self.best.scores) else self.examples
+        return [clipped_length(np.ascontiguousarray(part)) for part in parts.T]
 
 
 def add_feedback(
@@ -283,10 +280,6 @@ def add_feedback(
 
 def _first_of(snapshot: Snapshot, parts: Sequence[Scores], positive: DocIds, count: int) -> _First:
     doc_ids, scores = largest_entries(parts[0], count)
-    return _First(
-        count,
-        scores,
-        snapshot.ordinals_of(doc_ids),
-        np.stack([part[doc_ids] for part in parts]),
-        np.stack([part[positive] for part in parts]),
-    )
+    values = {"parts": np.stack([part[doc_ids] for part in parts], axis=1)}
+    best = BestDocuments.of(snapshot, doc_ids, scores, count, values)
+    return _First(best, np.stack([part[positive] for part in parts], axis=1))

@@ -195,17 +195,12 @@ def _best_of(snapshot: Snapshot, query: QueryTerms, row: Scores, count: int) -> 
     shares = np.zeros(len(doc_ids))
     if len(doc_ids):
         shares[0] = kernel.matched_share(query.numbers, query.counts, int(doc_ids[0]))
-    return BestDocuments(
-        count,
-        scores,
-        snapshot.ordinals_of(doc_ids),
-        np.full(len(doc_ids), snapshot.partition),
-        {
-            "doc_ids": doc_ids.astype(np.int64),
-            "impacts": impacts[:, _order_of_texts(snapshot, query)],
-            "matched_shares": shares,
-        },
-    )
+    values: dict[str, npt.NDArray[np.generic]] = {
+        "doc_ids": doc_ids.astype(np.int64),
+        "impacts": impacts[:, _order_of_texts(snapshot, query)],
+        "matched_shares": shares,
+    }
+    return BestDocuments.of(snapshot, doc_ids, scores, count, values)
 
 
 def _counted(
