@@ -164,19 +164,7 @@ def test_repeated_words_that_are_few_tell_nothing():
     assert detect_language(["word01 word02 word03"] * 40) == ("auto", 0.0)
 
 
-def test_names_of_people_are_in_no_language():
-    first = [
-        "James",
-        "Mary",
-        "Carlos",
-        "Wei",
-        "Ahmed",
-        "Fatima",
-        "Hans",
-        "Ingrid",
-        "Pierre",
-        "Olga",
-    ]
-    last = ["Smith", "Garcia", "White", "Müller", "Dubois", "Rossi", "Kowalski", "Tanaka", "Khan"]
-    names = [f"{one} {other}" for one in first for other in last]
-    assert detect_languages(names) == [DetectedLanguage("auto", 0.0)]
+def test_a_collection_has_a_language_that_half_of_the_text_has():
+    assert detect_languages([*TEXTS.values()]) == [DetectedLanguage("auto", 0.0)]
+    most = [TEXTS["german"]] * 6 + [*TEXTS.values()]
+    assert [language for language, _ in detect_languages(most)] == ["german"]
