@@ -33,9 +33,9 @@ _OF_OTHER_ENGINES: Final = r"(?<!\S)(?:&&|\|\|)(?!\S)|(?<=[^\W\d_]{2})[~^]\d*+(?
 _NO_SIGN: Final = r"(?:(?!--)[+\-][+\-#@'‘(\[{]+|[!–—]+)[^\W\d_]"
 """A sign that is none, as another one follows, or of another kind: -#tag, !tag."""
 _WILDCARD: Final = r"[^\W\d_][*?][^\W\d_]\w*+(?!=)"
-_ASCII_SIGNS: Final = str.maketrans("＂＋－＊：（）＼‐−", '"+-*:()\\--')
+_ASCII_SIGNS: Final = str.maketrans("＂＋－＊：（）‐−", '"+-*:()--')
 _QUOTED: Final = re.compile('„[^„“”"]*+[“”]|«[^«»"]*+»|»[^«»"]*+«')
-_ANY: Final = re.compile(r'["“”„«»*:\\+\-&|~^!?–—＂＋－＊：＼‐−]')
+_ANY: Final = re.compile(r'["“”„«»*:\\+\-&|~^!?–—＂＋－＊：‐−]')
 _OPERATOR: Final = re.compile(
     rf'["“”„«»*:\\]|(?<!\S)(?:{_SIGN}|{_NO_SIGN})|{_OF_OTHER_ENGINES}|{_WILDCARD}'
 )
@@ -141,12 +141,12 @@ def parse(text: str, fields: Collection[str]) -> list[Clause]:
             name, at = named[1], named.end()
         match = _PHRASE.match(text, at)
         kind: Literal["word", "phrase", "prefix"] = "phrase" if match else "word"
-        written = match[1] if match else ""
+        written = typed[match.start(1) : match.end(1)] if match else ""
         if match is None:
             match = _WORD.match(text, at)
             assert match is not None  # neither a sign nor a name is followed by a blank
-            written = match[0]
-            if beginning := _beginning(written):
+            written = typed[at : match.end()]
+            if beginning := _beginning(match[0]):
                 kind, written = "prefix", beginning
         at = match.end()
         clauses.append(Clause(sign, name, kind, _ESCAPED.sub(r"\1", written), typed[first:at]))
