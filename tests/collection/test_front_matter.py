@@ -136,6 +136,17 @@ def test_invalid_front_matter_stays_text(tmp_path, content, title, text):
 
 
 @pytest.mark.parametrize(
+    ("content", "is_noted"),
+    [("tags:\n\t- a\nowner: Ann", True), ("owner: Ann", False), ("A paragraph.", False)],
+)
+def test_invalid_front_matter_is_noted(tmp_path, content, is_noted):
+    (tmp_path / "note.md").write_text(f"---\n{content}\n---\nBody.")
+    source = open_collection(tmp_path)
+    assert len(list(source.documents())) == 1
+    assert any("front matter is not valid YAML" in note for note in source.notes) == is_noted
+
+
+@pytest.mark.parametrize(
     ("link", "text"),
     [
         ("[[valve]]", "valve"),

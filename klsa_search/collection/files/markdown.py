@@ -58,7 +58,7 @@ def read(path: Path, encoding: str | None) -> Iterator[Content]:
     """Read a file as one document; its title is in the front matter or the first heading."""
     text, notes = text_of(path, encoding)
     text = text.replace("\r\n", "\n")
-    fields, after = _front_matter(text)
+    fields, after = _front_matter(text, notes := list(notes))
     text = text[after:]
     if path.suffix.lower() == ".mdx":
         text = _IMPORTS.sub("", text)
@@ -117,31 +117,41 @@ def _several(value: Any) -> Any:
     return [part.strip() for part in value.split(",") if part.strip()]
 
 
-def _front_matter(text: str) -> tuple[dict[str, Any], int]:
-    """Return the fields of the front matter of a text, and where the text after it begins."""
+def _front_matter(text: str, notes: list[str]) -> tuple[dict[str, Any], int]:
+    """Return the fields of the front matter of a text, and where the text after it begins.
+
+    notes  gets a note if it is not valid
+    """
     if text.startswith("{"):  # JSON without a fence
         try:
             read, end = json.JSONDecoder().raw_decode(text)
         except (ValueError, RecursionError):
             return {}, 0
         is_front = isinstance(read, dict) and text[end : end + 1] in ("", "\n")
-        fields = _fields(text[:end], "json") if is_front else {}
+        fields, _ = _fields(text[:end], "json") if is_front else ({}, True)
         return fields, end if fields else 0
     front = _FRONT.match(text)
     if front is None:
         block = _TITLE_BLOCK.match(text)
         if block is None:
             return {}, 0
-        return {"title": block["title"]} if block["title"] else _fields(block[0]), block.end()
+        return {"title": block["title"]} if block["title"] else _fields(block[0])[0], block.end()
     syntax = front["syntax"] or _SYNTAXES[front["fence"]]
-    fields = _fields(front["content"], syntax)
+    fields, is_valid = _fields(front["content"], syntax)
+    if fields and not is_valid:
+        notes.append(
+            f"front matter is not valid {syntax.upper()}: only its lines of a name and a "
+            "value are read"
+        )
     is_front = bool(fields) or syntax != "yaml" or not front["content"].strip()
     return fields, front.end() if is_front else 0  # else it is text between two rules
 
 
-def _fields(front: str, syntax: str = "yaml") -> dict[str, Any]:
-    """Return the fields of front matter; of lines `name: value` if it is not valid."""
+def _fields(front: str, syntax: str = "yaml") -> tuple[dict[str, Any], bool]:
+    """Return the fields of front matter, and whether it is valid; else of lines `name: value`."""
     import yaml
+
+    is_valid = True
 
     load = {"json": _loads_json, "toml": _loads_toml, "yaml": _loads_yaml}[syntax]
     try:
@@ -154,9 +164,10 @@ def _fields(front: str, syntax: str = "yaml") -> dict[str, Any]:
             raise ValueError("cannot be stored")
     except (ValueError, TypeError, RecursionError, yaml.YAMLError):
         fields = {name: value.strip("\"'") for name, value in _FIELD.findall(front)}
+        is_valid = False
     lowered = {name.lower(): value for name, value in fields.items()}
     language = lowered.pop("lang", None)
-    return lowered if language is None else {"language": language, **lowered}
+    return lowered if language is None else {"language": language, **lowered}, is_valid
 
 
 class _Written(float):
