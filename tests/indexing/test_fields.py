@@ -197,6 +197,15 @@ def test_a_declaration_that_cannot_be_is_named(tmp_path, fields, reason):
     assert caught.value.field == "fields"
 
 
+def test_days_in_the_count_of_spreadsheets_are_reported(tmp_path, caplog):
+    rows = [RECORDS[0] | {"Date": "45352", "Created": 45352.5833, "n": "45352"}]
+    build(rows, name="a", home=tmp_path)
+    found = [
+        record.getMessage() for record in caplog.records if "spreadsheets" in record.getMessage()
+    ]
+    assert [message.split("'")[1] for message in found] == ["Created", "Date"]
+
+
 def test_a_name_with_a_colon_is_declared_with_its_type(tmp_path):
     records = [RECORDS[0] | {"dc:date": "2024-03-01"}]
     index = build(records, name="a", home=tmp_path, fields=["dc:date:keyword"])

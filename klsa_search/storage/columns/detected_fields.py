@@ -45,6 +45,8 @@ _NEARLY: Final = 9
 _TIME_NAME: Final = re.compile(
     r"(?:^|[\W_]|(?<=[a-z])(?=[A-Z]))(?i:at|on|date|time|timestamp|ts|utc|created|updated|modified)$"
 )
+_SERIAL: Final = re.compile(r"(?:3[6-9]|4\d|5[0-4])\d{3}(?:\.\d+)?", re.ASCII)
+"""A day from 2000 to 2050 in the count of spreadsheets, perhaps with a time."""
 _LIST_NAME: Final = re.compile(
     r"(?i)(?:^|[\W_])(?:tags?|labels?|keywords?|categories|genres?|topics?)$"
 )
@@ -328,6 +330,12 @@ class DetectedField:
             return (
                 f"is a number field: {_quoted(self._first)} may be a time in {unit} since 1970; "
                 f"{option('field', f'{self._name}:date')} reads it as one"
+            )
+        is_time = chosen.kind == "number" and _TIME_NAME.search(self._name)
+        if is_time and _SERIAL.fullmatch(str(self._first[0]).strip()):
+            return (
+                f"is a number field: {_quoted(self._first)} may be a day as spreadsheets count "
+                "them; format the column as a date there, and export it again"
             )
         if chosen.kind != "keyword":
             return None
