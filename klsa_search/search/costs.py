@@ -20,6 +20,7 @@ from klsa_search.search.query.pieces import CHARACTERS, SIGNS, flags_of, numbers
 from klsa_search.search.query.syntax import Clause, parse_boolean
 from klsa_search.search.query.word_reader import MAX_CORRECTIONS
 from klsa_search.search.state.state import State
+from klsa_search.storage.columns.columns import alike_is_quick
 
 SEARCH: Final = 1.0
 WORD: Final = 0.1
@@ -268,7 +269,7 @@ def _documents_of_phrases(parser: QueryParser, clauses: Iterable[Clause]) -> int
     return count
 
 
-def is_quick(state: State, query: str, k: int) -> bool:
+def is_quick(state: State, query: str, k: int, filter_: FilterLike | None) -> bool:
     """Return whether a search by words takes at most 1 ms: see `Index.is_quick`."""
     if k > _QUICK_HITS or len(query) > _QUICK_QUERY or state.info.analyzer.tokenizes:
         return False
@@ -279,6 +280,16 @@ def is_quick(state: State, query: str, k: int) -> bool:
         and state.searcher.is_quick(terms)
         and state.documents.size_of_longest(k) <= QUICK_BYTES
         and state.fields.alike_is_quick  # for the filters that an interpretation suggests
+        and (filter_ is None or _is_compared_quickly(state.filters, filter_))
+    )
+
+
+def _is_compared_quickly(filters: FilterCache, filter_: FilterLike) -> bool:
+    """Return whether values like those of a filter are found at once; also if it is cached."""
+    kind, text = key_of(filter_)
+    fields = filters.fields.items()
+    return (kind, text) in filters or all(
+        alike_is_quick(field) for name, field in fields if name in text
     )
 
 

@@ -86,6 +86,9 @@ def test_a_suggested_condition_is_a_filter(index):
         ("drill -brand:bosch", {}),
         ('drill -brand:"black & decker" ČAPEK', {"ČAPEK": {"brand = Čapek": 1}}),
         ("drill NOT bosch", {}),
+        ("drill not bosch", {}),
+        ("Drill ohne Bosch", {}),
+        ("drill not makita ČAPEK", {"ČAPEK": {"brand = Čapek": 1}}),
         ("drill NOT brand:bosch", {}),
         ("drill AND NOT (bosch OR makita)", {}),
         ("bosch NOT makita", {"bosch": {"brand = Bosch": 2, "brand = BOSCH": 1}}),
@@ -161,8 +164,24 @@ def test_words_are_looked_up_once_however_many_fields_there_are(tmp_path, monkey
         assert suggested(index, "f9 v3") == {"f9 v3": {'f9 = "f9 V3"': 1, 'f9 = "F9 v3"': 1}}
 
 
-def test_few_values_like_a_word_are_counted(tmp_path):
-    names = [f"f{number:02}" for number in range(40)]
-    documents = [{"id": "1", "text": "drill", **dict.fromkeys(names, "Yes")}]
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_words_that_are_many_values_suggest_none_rather_than_some_with_part_of_their_counts(
+    tmp_path, partitions
+):
+    names = [f"f{number:02}" for number in range(MAX_MATCHES + 1)]
+    documents = [{"id": f"{n}", "text": "drill", names[n]: "Yes"} for n in range(len(names))]
+    few = dict.fromkeys(names[1:], "Maybe")
+    documents += [{"id": f"x{n}", "text": "drill", **few} for n in range(9)]
+    with build(documents, name="a", home=tmp_path, partitions=partitions) as index:
+        assert suggested(index, "yes drill") == {}
+        conditions = suggested(index, "maybe drill")["maybe"]
+        assert conditions == {f"{name} = Maybe": 9 for name in names[1:]}
+
+
+def test_a_filter_whose_value_many_texts_may_be_like_is_not_quick(tmp_path):
+    documents = [{"id": str(n), "text": "drill", "serial": f"S{n}"} for n in range(1_100)]
     with build(documents, name="a", home=tmp_path) as index:
-        assert len(suggested(index, "yes drill")["yes"]) == MAX_MATCHES
+        assert index.is_quick("drill", 1)
+        assert not index.is_quick("drill", 1, filter="serial = s1")
+        assert suggested(index, filter="serial = s2") == {"serial = s2": {"serial = S2": 1}}
+        assert index.is_quick("drill", 1, filter="serial = s1")

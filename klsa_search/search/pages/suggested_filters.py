@@ -38,8 +38,9 @@ MAX_VALUES: Final = 32
 """Values of a filter of which documents are counted, at most."""
 
 MAX_MATCHES: Final = 16
-"""Values like words of a query of which a part counts documents, at most."""
+"""Values like words of a query; of more, none is suggested."""
 
+_NOT: Final = re.compile(r"(?<!\S)(?:not|without|nicht|ohne|sans|sin|sem)\s+\S+", re.IGNORECASE)
 _IN_FIELD: Final = re.compile(r'(?<!\S)\+?([^\s:"“”]+):("[^"]+"|“[^”]+”|[^\s:"“”][^\s"“”]*)')
 _AROUND: Final = "+.,;:!?()[]{}\"'“”‘’«»"
 
@@ -99,9 +100,10 @@ def typed_values(state: State, query: Query) -> Values:
         for name, like in fields.alike(words)
         if name not in filtered
     )
-    for typed, like in islice(matches, MAX_MATCHES):
+    few = [*islice(matches, MAX_MATCHES + 1)]
+    for typed, like in few:
         counts = values.setdefault(typed, Counter())
-        counts[like] = fields[typed.field].count(like, live)
+        counts[like] = fields[typed.field].count(like, live) if len(few) <= MAX_MATCHES else 1
     return {typed: +counts for typed, counts in values.items() if +counts}
 
 
@@ -110,10 +112,14 @@ def with_suggestions(
 ) -> QueryInterpretation:
     """Return an interpretation with the filters that the values of all parts suggest."""
     suggested: dict[str, dict[str, int]] = {}
-    for typed in dict.fromkeys(typed for values in of_parts for typed in values):
-        counts = reduce(add, (values[typed] for values in of_parts if typed in values))
-        is_exact = typed.value is not None and counts[typed.value]
-        if is_exact or (typed.value is None and interpretation.id is not None):
+    total = {
+        typed: reduce(add, (values[typed] for values in of_parts if typed in values))
+        for typed in dict.fromkeys(typed for values in of_parts for typed in values)
+    }
+    of_words = sum(len(counts) for typed, counts in total.items() if typed.value is None)
+    no_words = interpretation.id is not None or of_words > MAX_MATCHES
+    for typed, counts in total.items():
+        if no_words if typed.value is None else counts[typed.value]:
             continue
         for value, count in counts.most_common():
             if count > typed.documents:
@@ -147,9 +153,9 @@ def _filtered(query: Query) -> set[str]:
 
 
 def _included(state: State, text: str) -> list[str]:
-    """Return the parts of a query without what it excludes by - and NOT, or between operators."""
+    """Return the parts of a query without what it excludes, or seems to: by -, NOT and *not*."""
     if is_plain(text) and not may_be_boolean(text):
-        return [text]
+        return _NOT.split(text)
     names = {*state.query_parser.fields, *state.fields}
     if boolean := parse_boolean(text, names):
         return [clause.shown for clause in boolean.operands if clause.sign != "-"]

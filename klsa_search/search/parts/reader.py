@@ -289,10 +289,10 @@ class Reader:
         """Return the dimensions of the present spaces of vectors, by name."""
         return self.parts.parts[0].read(reading.dimensions)
 
-    def is_quick(self, query: str, k: int) -> bool:
+    def is_quick(self, query: str, k: int, filter_: FilterLike | None) -> bool:
         """Return whether a search by words takes at most 1 ms: see `Index.is_quick`."""
         parts = self.parts.parts
-        return len(parts) == 1 and is_quick(parts[0].state, query, k)
+        return len(parts) == 1 and is_quick(parts[0].state, query, k, filter_)
 
     def refresh(self) -> bool:
         """Make writes and new generations of other processes visible; return if any were.

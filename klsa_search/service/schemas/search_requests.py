@@ -171,7 +171,7 @@ class SearchRequest(RankingParameters, QueryOptions, _TextAndPage):
         text = self.q or ""
         if self.prefix == "last":  # of the last word the completions are searched, which are few
             text = text.rpartition(" ")[0]
-        return index.is_quick(text, self.count) and (
+        return index.is_quick(text, self.count, filter=self.filter) and (
             self.model_fields_set <= _PLAIN
             or (self.max_facet_values <= _QUICK_VALUES and self.cost(index) <= MAX_INLINE_COST)
         )

@@ -98,6 +98,11 @@ class TextsAlike:
             self._read()
             return [(key, text) for key, texts in self._by_key.items() for text in texts]
 
+    @property
+    def unread(self) -> int:
+        """Return the number of texts that the next call reads."""
+        return len(self._texts) - self._count
+
     def _read(self) -> None:
         if self._count < len(self._texts):
             for later in self._texts[self._count :]:
