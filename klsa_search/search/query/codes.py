@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain, combinations, pairwise
 from typing import Final, NamedTuple
 
@@ -165,6 +165,8 @@ class CodeReader:
         text = " ".join(clause.text for clause in clauses if not clause.has_sign)
         evidence = builder.rules.evidence
         codes = self.read(text, evidence) if builder.rules.spelling != "off" else []
+        if exact and builder.rules.spelling != "off":
+            self._leave_out(text, {code.text for code in codes}, builder)
         if not codes:
             return None
         for code in codes:
@@ -178,6 +180,19 @@ class CodeReader:
         if exact:
             builder.allowed = matching if builder.allowed is None else builder.allowed & matching
         return matching
+
+    def _leave_out(self, text: str, contained: Collection[str], builder: QueryBuilder) -> None:
+        """Leave out the parts of codes that no document contains, as if they were unknown words."""
+        words = self._pieces.words(text)
+        for code in self.may_be_codes(text):
+            parts = self._pieces.words(code)
+            is_contained = code in contained or " " in code  # a letter apart is often a word
+            for part in parts if len(parts) > 1 and not is_contained else ():
+                if part.number in builder.terms and words.count(part) == parts.count(part):
+                    builder.alternatives.pop(part.number, None)
+                    builder.terms = [term for term in builder.terms if term != part.number]
+                    builder.words = [word for word in builder.words if word != part.text]
+                    builder.unknown.append(part.text)
 
     def documents(self, codes: Sequence[Code], evidence: Evidence) -> DocumentMask:
         """Return which documents contain all of the codes, or any if none contains all: (N,)."""
@@ -193,29 +208,34 @@ class CodeReader:
         If few digits are between signs, documents with other signs do not count if any has these.
         """
         as_written = " " in text  # a lower-case letter apart is often a word: *250 a month*
-        writings: dict[tuple[Word, ...], tuple[list[int], Integers]] = {}
-        total = 0
-        for words in dict.fromkeys(self._writings(text)):
-            numbers = self._pieces.stop_words.numbers(words)
+        writings: list[tuple[tuple[Word, ...], list[int], Integers]] = []
+        total, patterns = 0, self._pieces.stop_words.patterns
+        for words, numbers in (
+            (words, numbers)
+            for words in dict.fromkeys(self._writings(text))
+            for numbers in patterns(words)
+        ):
             if UNKNOWN in numbers or max(numbers, default=NO_TERM) <= NO_TERM:
                 continue
             matching = live_documents_of_phrase(self._snapshot, numbers, as_written=as_written)
             question = "code", as_written, *pattern_names(self._snapshot, numbers)
             if count := evidence.of(question, lambda: len(matching)):  # noqa: B023 - called at once
-                writings[words] = numbers, matching
+                writings.append((words, numbers, matching))
                 total += count
         if not writings:
             return None
-        doc_ids = np.concatenate([matching for _, matching in writings.values()])
+        doc_ids = np.concatenate([matching for _, _, matching in writings])
         plain = _plain(text)
         counts = _SIGN_COUNTS.match(plain) and not _THOUSANDS.search(plain)
         if total <= MAX_READ and (counts or _SIZE.fullmatch(plain)):
-            with_signs = np.concatenate([self._with_signs(plain, *of) for of in writings.values()])
+            with_signs = np.concatenate(
+                [self._with_signs(plain, numbers, matching) for _, numbers, matching in writings]
+            )
             if evidence.of(("signs", text), lambda: len(with_signs)):
                 doc_ids = with_signs
         documents = np.zeros(len(self._snapshot), np.bool_)
         documents[doc_ids] = True
-        return Code(text, documents, tuple(writings))
+        return Code(text, documents, tuple(dict.fromkeys(words for words, _, _ in writings)))
 
     def _with_signs(self, text: str, numbers: Sequence[int], doc_ids: Integers) -> Integers:
         """Return those of the documents that contain a code with its signs; cached."""

@@ -49,6 +49,9 @@ corrections in judged queries replace correct words (`python -m studies.effectiv
 TWO_EDIT_LETTERS: Final = 8
 """Letters from which two edits are allowed without regard to other words."""
 
+LONG_NUMBER: Final = 6
+"""Digits from which a number may be several without their signs: 20240203."""
+
 MAX_WORD_LETTERS: Final = 40
 """Letters of a word that is corrected, at most."""
 
@@ -157,7 +160,13 @@ class Corrector:
             return None
         shortest = MIN_WORD_LETTERS if where.context is None else MIN_FITTING_LETTERS
         is_word = shortest <= len(folded) <= MAX_WORD_LETTERS and folded.isalpha()
-        parts = self._divider.parts(word, evidence, anywhere=is_word)
+        is_short_number = folded.isdecimal() and len(folded) < LONG_NUMBER  # 105 is not 10.5
+        parts = self._divider.parts(
+            word,
+            evidence,
+            anywhere=is_word,
+            visible_only=is_short_number and where.context is not None,
+        )
         best = None
         # An abbreviation such as U.S.A. is meant rather than a word that is alike.
         has_short_part = any(len(part.text) == 1 for part in parts) and len(parts) < len(folded)

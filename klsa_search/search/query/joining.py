@@ -110,6 +110,8 @@ class Joiner:
         if _DECIMAL.search(sequence):
             return None
         numbers = [self._numbers[word] for word in words]
+        if number in numbers:  # as in *drucker e*
+            return None
         of = tuple(number for number in numbers if number >= 0)
         if (
             " " in sequence
@@ -127,7 +129,7 @@ class Joiner:
         """
         counts, numbers = self._counts, [self._numbers[word] for word in words]
         are_common = all(number == NO_TERM or counts.is_common(number) for number in numbers)
-        if joined in numbers or are_common:  # as in *some times*
+        if are_common:  # as in *some times*
             return False
         apart, frequency = counts.side_by_side(words, evidence), counts.of_term(joined)
         if not all(map(str.isalpha, words)):
@@ -154,17 +156,17 @@ class Joiner:
     def _is_split(self, variant: Variant, evidence: Evidence) -> bool:
         """Return whether a joined word is meant instead of its parts, as in *head phones*.
 
-        No document has these side by side, and the word is at least half as frequent as the rarest
-        known part.
+        No document contains one of these, or has them side by side, and the word is at least half
+        as frequent as the rarest.
         """
         words = words_of(variant.written)
         numbers = [self._numbers[word] for word in words]
+        if UNKNOWN in numbers:
+            return True
         (joined,) = variant.words
         frequencies = [self._counts.of_term(number) for number in numbers if number >= 0]
         if 2 * self._counts.of_term(joined.number) < min(frequencies, default=0):
             return False
-        if UNKNOWN in numbers:
-            return True
         return not self._counts.side_by_side(words, evidence)
 
 

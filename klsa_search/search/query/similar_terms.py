@@ -58,6 +58,9 @@ MIN_FITTING_LETTERS: Final = 3
 """Letters of a word that is corrected if documents contain no word of the query, or if the
 correction fits its other words, at least."""
 
+SHORT_WORD: Final = 5
+"""Letters of a word that has one edit, at most."""
+
 SLIP: Final = 3.0
 MISSPELT: Final = 4.0
 UNLIKELY: Final = 5.5
@@ -105,14 +108,17 @@ class SimilarTerms:
     def _find_near(
         self, order: TermOrder, word: str, stem: str, edits: int
     ) -> tuple[Numbers, Distances]:
-        length = len(word)
-        beginnings = {
-            size: word[:size] for size in range(max(length - ENDING, 2), length + edits + 1)
-        }
+        length, shortest = len(word), max(len(word) - ENDING, 2)
+        beginnings = {size: word[:size] for size in range(shortest, length + edits + 1)}
         stems = dict.fromkeys(range(len(stem) - edits, len(stem) + edits + 1), stem)
+        compared = [(beginnings, 0.5), (stems, 0.0)]
+        if length <= SHORT_WORD:  # longer ones may have two edits
+            # A letter is missing before the ending that a stem lacks: *mose* and *mous(e)*.
+            shorter = {size: word[: size - 1] for size in range(shortest + 1, length + 1)}
+            compared.append((shorter, 0.5))
         return _nearest(
             (positions, distances + missing * np.maximum(length - order.lengths[positions], 0))
-            for texts, missing in ((beginnings, 0.5), (stems, 0.0))
+            for texts, missing in compared
             for positions, distances in _within(order, word, texts, edits)
         )
 

@@ -89,6 +89,29 @@ def test_a_code_that_no_document_has_is_searched_by_its_parts(tickets):
     assert found.total > 10
 
 
+def test_a_code_that_no_document_has_is_an_unknown_word_if_all_words_must_match(tickets):
+    assert tickets.search("E-1044/9", match="all").total == 0
+    found = tickets.search("laptop E-1044/9", match="all")
+    assert found.total == tickets.search("laptop", match="all").total > 40
+    assert {*found.interpretation.unknown} == {"E", "1044", "9"}
+    assert tickets.search("error 2 of laptop E-1058/2", match="all").total == 40
+
+
+def test_a_letter_of_a_code_may_be_a_stop_word_of_another_language(index_of):
+    german = "Der Artikel 4711-{} wurde falsch geliefert, bitte um Umtausch."
+    english = "The article 4712-{} was delivered by mistake to a customer."
+    rows = [text.format(letter) for letter in "AB" for text in (german, english)]
+    index = index_of(rows, language="de,en")
+    for query, id_ in (("4711-A", "0"), ("4712-A", "1"), ("4711 a", "0"), ("4712-B", "3")):
+        assert [hit.id for hit in index.search(query, match="all")] == [id_], query
+
+
+def test_a_number_of_few_digits_is_not_several(index_of):
+    index = index_of(["version 10.5", "moved on 2024-02-03"])
+    assert index.search("105").interpretation.corrections == {}
+    assert [hit.id for hit in index.search("20240203")] == ["1"]
+
+
 @pytest.mark.parametrize(
     "query",
     [

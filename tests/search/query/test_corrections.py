@@ -176,6 +176,12 @@ def test_a_rarer_joined_word_does_not_replace_the_words_of_a_query(index_of):
         assert [hit.id for hit in index.search("head phones", match=match)] == ["17"]
 
 
+def test_a_joined_word_is_meant_if_no_document_has_one_of_its_parts(index_of):
+    index = index_of(["a smartphone", *(f"a phone of kind {n}" for n in range(9))], ranker="bm25")
+    for match in ("any", "all"):
+        assert [hit.id for hit in index.search("smart phone", match=match)] == ["0"]
+
+
 @pytest.mark.parametrize(("typed", "written"), [("usbc", "USB-C"), ("PhD", "Ph.D.")])
 def test_a_part_of_one_letter_is_meant_rather_than_an_unsure_correction(index_of, typed, written):
     texts = [f"a {written} thing", "a USB hub", "a thesis", "the Program C", "vitamin D"]

@@ -69,6 +69,15 @@ def test_the_nearest_comes_first_then_the_one_in_most_documents(index_of):
     assert index.search("flor").interpretation.corrections == {"flor": "floor"}
 
 
+@pytest.mark.parametrize(
+    ("typed", "right"), [("mose", "mouse"), ("hrse", "horse"), ("machne", "machine")]
+)
+def test_a_letter_may_be_missing_before_an_ending_that_the_stem_lacks(index_of, typed, right):
+    texts = ["A mouse in a moment.", "A horse in a hurry.", "A machine for mice."]
+    index = index_of([{"id": text, "text": text} for text in texts], dimensions=2)
+    assert index.search(typed).interpretation.corrections == {typed: right}
+
+
 @pytest.fixture
 def is_small(monkeypatch):
     monkeypatch.setattr(corrections, "MIN_DOCUMENTS", 1000)
