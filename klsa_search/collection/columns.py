@@ -42,8 +42,8 @@ _TEXTS: Final = frozenset(
 _SECOND: Final[Mapping[str, Sequence[str]]] = {
     "id": ("corpusid", "custom_id", "doc_id", "docid", "docno", "document_id", "pmid"),
     "title": (
-        "emne", "konu", "question", "short description", "short_description", "summary", "tema",
-        "тема",
+        "emne", "konu", "question", "resumen", "resumo", "résumé", "short description",
+        "short_description", "summary", "tema", "zusammenfassung", "тема", "要約",
     ),
     "text": (
         "abstract note", "abstract", "answer", "full_text", "passage", "selftext", "transcript",
@@ -56,7 +56,7 @@ first is used, as `notes` beside an abstract are about it.
 COMMON_NAMES: Final[Mapping[str, frozenset[str]]] = {
     "id": frozenset(
         [*ID_NAMES, "key", "uuid", "number", "objectid", "issue key", "guid", "id_", *_SECOND["id"]]
-    ),
+    ).union(["clave de incidencia", "clé de ticket", "schlüssel", "vorgangsschlüssel", "課題キー"]),
     "title": _TITLES.union(["title", "subject", "name", "headline"], _SECOND["title"]),
     "text": _TEXTS.union(TEXT_NAMES, _SECOND["text"]),
 }
@@ -289,10 +289,10 @@ class Columns:
         return replace(self, **chosen)
 
     def _with_text(self, names: Sequence[str]) -> Columns:
-        """Return these columns, with the only common name for texts beside a column `title`."""
+        """Return these columns, with the only common name for texts beside a title."""
         texts, ids = self.common("text", names), self.common("id", names)
         texts = texts or _in_one_object(names).get("text", [])
-        is_chosen = self.title or self.texts_in(names) or "text" in self.unused
+        is_chosen = self.texts_in(names) or "text" in self.unused
         if is_chosen or len(texts) != 1:
             return self
         id_ = ids[0] if len(ids) == 1 and self.id_in(names) is None else self.id

@@ -226,6 +226,8 @@ def test_a_missing_header_is_suspected(tmp_path):
     [
         ("Nr;Betreff;Beschreibung", "Pump"),
         ("Issue key;Summary;Description", "Pump"),
+        ("Vorgangsschlüssel;Zusammenfassung;Beschreibung", "Pump"),
+        ("Clé de ticket;Résumé;Description", "Pump"),
         ("id;Titel;Text", "Pump"),
         ("id;TÍTULO;conteúdo", "Pump"),
         ("id;件名;本文", "Pump"),
@@ -240,7 +242,7 @@ def test_a_missing_header_is_suspected(tmp_path):
 )
 def test_common_names_of_columns(tmp_path, header, title):
     rows, _ = read(tmp_path, f"{header}\nK-1;Pump;It leaks\n")
-    assert rows[0][1:3] == (title, "It leaks")
+    assert rows[0][:3] == ("K-1", title, "It leaks")
 
 
 @pytest.mark.parametrize(

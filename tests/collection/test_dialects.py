@@ -139,6 +139,8 @@ def test_common_names_are_used_in_a_source_without_title_and_text(tmp_path, kind
 def test_given_columns_and_plain_names_win_over_common_ones(tmp_path):
     source, [document] = opened(tmp_path, TICKETS, columns={"text": "Subject"})
     assert (document.id, document.title, document.text) == ("SUP-1", "", "Pump")
+    source, [document] = opened(tmp_path, TICKETS, columns={"title": "Subject"})
+    assert (document.id, document.title, document.text) == ("SUP-1", "Pump", "It leaks")
     source, [document] = opened(tmp_path, "key,title,body,message\n7,Pump,It leaks,x\n")
     assert (document.id, document.text) == ("7", "")
     assert "column 'body' is not searched; --text body searches it" in source.notes[1]
