@@ -170,7 +170,8 @@ export function drawChips(root, state, fields) {
   const chips = Object.keys(fields).flatMap((name) => {
     const values = state.all(CHOSEN + name);
     const [from, to] = [state.get(FROM + name), state.get(TO + name)];
-    const bounds = [from && `${t("from")} ${written(from)}`, to && `${t("to")} ${written(to)}`].filter(Boolean).join(" ");
+    const of = { low: written(from), high: written(to) };
+    const bounds = from && to ? t("{low} to {high}", of) : from ? t("from {low}", of) : to && t("to {high}", of);
     return [
       ...values.map((value) => chip(state, `${pretty(name)}: ${written(value)}`,
         { [CHOSEN + name]: values.filter((each) => each !== value) })),

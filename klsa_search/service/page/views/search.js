@@ -351,8 +351,10 @@ const RELAXED = {
   lower_case: "NOT excludes in capitals only",
 };
 
-function drawInterpretation({ interpretation, query }) {
+function drawInterpretation({ interpretation, query, hits }) {
   const { state } = context;
+  const write = wordsIn(...hits.flatMap(({ title, snippet }) => [title ?? "", snippet ?? ""]));
+  const shown = (terms) => terms.slice(0, 6).map(write);
   const change = (patch, text) => el("a", state.anchor(patch), text);
   const list = (words) => words.flatMap((word, at) => [at ? ", " : null, el("em", word)]);
   const lines = [];
@@ -396,10 +398,10 @@ function drawInterpretation({ interpretation, query }) {
     ["excluded", interpretation.excluded], ["in a field", interpretation.fields],
   ].filter(([, words]) => words.length).map(([label, words]) => [t(label), words]);
   for (const [beginning, terms] of Object.entries(interpretation.prefixes)) {
-    read.push([t("{words} matches", { words: beginning }), terms.slice(0, 6)]);
+    read.push([t("{words} matches", { words: beginning }), shown(terms)]);
   }
   for (const [words, others] of Object.entries(interpretation.synonyms)) {
-    read.push([t("{words} also finds", { words }), others.slice(0, 6)]);
+    read.push([t("{words} also finds", { words }), shown(others)]);
   }
   for (const [typed, written] of Object.entries(interpretation.variants)) read.push([t("{words} also finds", { words: typed }), [written]]);
   if (read.length) {
