@@ -1,7 +1,7 @@
 // Side by side: BM25 and Kernel LSA, with lines that join the same document.
 
 import { el, fill, svg } from "./dom.js";
-import { many } from "./words.js";
+import { manyInEnglish as many } from "./words.js";
 
 const SHOWN = 10; // of each list
 const [BEFORE, AFTER] = ["BM25 #", "LSA #"]; // before a rank in the other list

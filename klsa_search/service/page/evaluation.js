@@ -4,7 +4,7 @@ import { Latest, STALE } from "./latest.js";
 import { client, pathOf } from "./session.js";
 import { bars, chart, whisker } from "./charts.js";
 import { alertOf, el, fill } from "./dom.js";
-import { many } from "./words.js";
+import { manyInEnglish as many } from "./words.js";
 
 const RANKERS = { bm25: "BM25", klsa: "Kernel LSA", rm3: "RM3", rocchio: "Rocchio" };
 const TIE = 0.01; // as the service has it

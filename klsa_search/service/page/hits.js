@@ -27,7 +27,7 @@ function facts(metadata) {
     const plain = [value].flat();
     if (!plain.every((each) => ["string", "number", "boolean"].includes(typeof each))) return [];
     const text = plain.map(written).join(", ");
-    return text && text.length <= 40 ? [el("span.fact", el("span.quiet", pretty(name)), " ", text, " ")] : [];
+    return text && text.length <= 40 ? [el("span.fact", { dir: "auto" }, el("span.quiet", pretty(name)), " ", text, " ")] : [];
   }).slice(0, 4);
 }
 

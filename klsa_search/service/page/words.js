@@ -49,3 +49,8 @@ export function monthName(month) {
 export function many(number, one, more = `${one}s`) {
   return number === 1 ? t(`1 ${one}`) : t(`{count} ${more}`, { count: count(number) });
 }
+
+/** The same in English, in sentences that are not translated. */
+export function manyInEnglish(number, one, more = `${one}s`) {
+  return `${count(number)} ${number === 1 ? one : more}`;
+}

@@ -3,7 +3,7 @@
 import { client, uploading } from "../session.js";
 import { alertOf, el, fill, reasonOf } from "../dom.js";
 import { Latest, STALE } from "../latest.js";
-import { count, many } from "../words.js";
+import { count, manyInEnglish as many } from "../words.js";
 
 const TABLES = /\.(csv|tsv|jsonl?|ndjson|xml|xlsx|parquet)(\.(gz|zip|zst))?$/i; // which have columns
 const IN_ROWS = /\.(csv|tsv|jsonl?|ndjson|xml)$/i; // of which the beginning can be read alone

@@ -2,7 +2,7 @@
 
 import { client } from "../session.js";
 import { alertOf, confirming, el, fill } from "../dom.js";
-import { many } from "../words.js";
+import { manyInEnglish as many } from "../words.js";
 
 /** The panel; `changed` is called when documents were deleted. */
 export function deleting(index, changed) {

@@ -3,7 +3,7 @@
 import { client } from "../session.js";
 import { chart, line } from "../charts.js";
 import { el, fill } from "../dom.js";
-import { count, many } from "../words.js";
+import { count, manyInEnglish as many } from "../words.js";
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
 

@@ -4,7 +4,7 @@ import { Latest, STALE } from "../latest.js";
 import { client, pathOf } from "../session.js";
 import { chart, columns } from "../charts.js";
 import { alertOf, el, fill, notice } from "../dom.js";
-import { count, many } from "../words.js";
+import { count, manyInEnglish as many } from "../words.js";
 import { download } from "../download.js";
 import { isLocked, locked } from "../locked.js";
 

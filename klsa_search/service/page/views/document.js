@@ -55,7 +55,7 @@ export async function update(changed = new Set(["id"])) {
   fill(root, el("article.document",
     el("div.whole",
       el("p", back()),
-      el("h1", named),
+      el("h1", { dir: "auto" }, named),
       el("dl.facts", fact("ID", document.id), Object.entries(document.metadata).map(([name, value]) =>
         fact(pretty(name), value))),
       el("div.text", { dir: "auto" }, document.text)),

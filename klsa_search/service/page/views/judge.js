@@ -3,7 +3,7 @@
 import { Latest, STALE } from "../latest.js";
 import { client, pathOf } from "../session.js";
 import { alertOf, el, fill, marked } from "../dom.js";
-import { many } from "../words.js";
+import { manyInEnglish as many } from "../words.js";
 import { download } from "../download.js";
 import { evaluation } from "../evaluation.js";
 import { forget, gradesOf, judgeButtons, judgedQueries } from "../judging.js";

@@ -3,7 +3,7 @@
 import { Latest, STALE } from "../latest.js";
 import { client, pathOf } from "../session.js";
 import { el, fill } from "../dom.js";
-import { count, many } from "../words.js";
+import { count, manyInEnglish as many } from "../words.js";
 import { Chart } from "./map-chart.js";
 
 const LIT = 100; // hits that are lit up
