@@ -14,7 +14,7 @@ export function usersPanel(users) {
   const list = el("ul.users");
   const status = el("div", { "aria-live": "polite" });
   const name = el("input", { id: "user-name", type: "text", required: true, maxlength: "64",
-    pattern: "[A-Za-z0-9][A-Za-z0-9._\\-]*", autocomplete: "off", autocapitalize: "none", spellcheck: "false" });
+    pattern: "[A-Za-z0-9][A-Za-z0-9._\\-]*", title: "Letters from a to z, digits, '.', '_' and '-'", autocomplete: "off", autocapitalize: "none", spellcheck: "false" });
   const role = el("select", { id: "user-role" }, Object.keys(ROLES).map((each) => el("option", each)));
 
   function draw(all) {
