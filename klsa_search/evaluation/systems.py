@@ -33,11 +33,6 @@ class System:
     preset: str
     ranker: str
 
-    @property
-    def built_for(self) -> RankerName:
-        """Return the ranker with which its index is built, so that rankers share indexes."""
-        return "lsi" if ranker_of(self.ranker).scores_by == "lsi" else "klsa"
-
 
 _PAPER = System(name="paper", preset="paper", ranker="klsa")
 
@@ -89,7 +84,9 @@ def judge_systems(
     for number, system in enumerate(systems):
         if progress is not None:
             progress(f"{collection.name} systems", number, len(systems))
-        index = index_of(system.preset, system.built_for)
+        # Rankers share indexes, but for LSI.
+        built_for: RankerName = "lsi" if ranker_of(system.ranker).scores_by == "lsi" else "klsa"
+        index = index_of(system.preset, built_for)
         if number == 0:
             check_judgements(collection.name, judgements, queries, index, note)
         run = rank_best(index, queries, ranker=system.ranker)

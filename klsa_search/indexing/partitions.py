@@ -164,15 +164,14 @@ def build_divided(
     def write(generation: Path) -> Built:
         work = generation / SCRATCH
         work.mkdir()
-        files = _route(collection, work, chosen, partitions, report)
-        contents = files.contents
-        documents = sum(files.sizes)
+        contents, sizes = _route(collection, work, chosen, partitions, report)
+        documents = sum(sizes["documents"])
         refuse_to_shrink(path, documents, collection, replace=replace)
-        for kind, sizes in files.kinds.items():
-            size = Size(sum(sizes), contents.bytes)
+        for kind, of_kind in sizes.items():
+            size = Size(sum(of_kind), contents.bytes)
             refuse_beyond_memory(size, contents.settings, memory, partitions, kind=kind)
         require_fields(collection, contents.settings, contents.fields, documents)
-        built = _write(generation, collection, files, workers, report, memory)
+        built = _write(generation, collection, contents, sizes, workers, report, memory)
         shutil.rmtree(work)
         return built
 
@@ -180,27 +179,14 @@ def build_divided(
     return Index(open_reader(path))
 
 
-class _PartitionFiles(NamedTuple):
-    """The documents of a source, in a file for each partition.
-
-    contents  what all contain
-    sizes     number of documents of each partition
-    passages  likewise of passages; None if documents are not divided
-    """
-
-    contents: Contents
-    sizes: list[int]
-    passages: list[int] | None
-
-    @property
-    def kinds(self) -> dict[Literal["documents", "passages"], list[int]]:
-        documents, passages = self.sizes, self.passages
-        return {"documents": documents, **({} if passages is None else {"passages": passages})}
+_Sizes = dict[Literal["documents", "passages"], list[int]]
+"""Number of documents of each partition, and of passages if documents are divided."""
 
 
 def _route(
     collection: Collection, work: Path, chosen: Settings, partitions: int, report: Progress
-) -> _PartitionFiles:
+) -> tuple[Contents, _Sizes]:
+    """Write the documents of a source to a file for each partition."""
     source, done = SourceBatches(collection, chosen, TextSample(chosen)), 0
     with ExitStack() as stack:
         words = chosen.passage_words
@@ -227,18 +213,19 @@ def _route(
     # English without any: partitions have even less text to tell the language by.
     names = ",".join(languages_of(contents.settings.language))
     settings = contents.settings.model_copy(update={"language": names})
-    contents, sizes = contents._replace(settings=settings), [len(part.ordinals) for part in parts]
-    if not divides(settings, done, sum(sum(part.passages) for part in parts)):
-        return _PartitionFiles(contents, sizes, None)
-    folder = work / PASSAGES
-    folder.mkdir()
-    return _PartitionFiles(contents, sizes, number_passages(parts, folder))
+    sizes: _Sizes = {"documents": [len(part.ordinals) for part in parts]}
+    if divides(settings, done, sum(sum(part.passages) for part in parts)):
+        folder = work / PASSAGES
+        folder.mkdir()
+        sizes["passages"] = number_passages(parts, folder)
+    return contents._replace(settings=settings), sizes
 
 
 def _write(
     generation: Path,
     collection: Collection,
-    files: _PartitionFiles,
+    contents: Contents,
+    sizes: _Sizes,
     workers: int | PartitionWorkers,
     report: Progress,
     memory: int,
@@ -246,9 +233,9 @@ def _write(
     """Build the partitions of a generation whose documents are in its work folder."""
     started = time.monotonic()
     path, work = generation.parent, generation / SCRATCH
-    contents, settings = files.contents, files.contents.settings
-    names = partition_names(generation.name, len(files.sizes))
-    counts = {"documents": sum(files.sizes), "terms": 0, "tokens": 0, "non_zeros": 0}
+    settings, of_documents = contents.settings, sizes["documents"]
+    names = partition_names(generation.name, len(of_documents))
+    counts = {"documents": sum(of_documents), "terms": 0, "tokens": 0, "non_zeros": 0}
     built = Built(contents, counts, {})
     manifest = manifest_of(collection, built, started, {})
     types = {name: column.type for name, column in contents.fields.columns.items()}
@@ -262,16 +249,16 @@ def _write(
             for number, name in enumerate(names)
         ]
 
-    documents = SpooledDocuments(work, None, work, files.sizes, manifest, types)
+    documents = SpooledDocuments(work, None, work, of_documents, manifest, types)
     tasks = tasks_of(documents, report)
     if not len(open_training(work / TRAINING, settings).trained.frequencies):
         refuse_unused_texts(collection)
-    if files.passages is not None:
+    if "passages" in sizes:
         changed = settings.model_copy(update={"passages": "off"}).model_dump(mode="json")
         passages = documents._replace(
             words=settings.passage_words,
             work=work / PASSAGES,
-            sizes=files.passages,
+            sizes=sizes["passages"],
             manifest=manifest.model_copy(update={"settings": changed}),
         )
         pairs = zip(tasks, tasks_of(passages, of_passages(report)), strict=True)
@@ -283,7 +270,7 @@ def _write(
         generation, generations, manifest_of(collection, combined, started, {})
     )
     kinds = [generations]
-    if files.passages is not None:
+    if "passages" in sizes:
         kinds.append([part / PASSAGES for part in generations])
     write_partitions(generation, len(names), *map(_mean_length, kinds))
     return combined._replace(counts={**combined.counts, "terms": terms})
