@@ -210,11 +210,12 @@ class CodeReader:
         as_written = " " in text  # a lower-case letter apart is often a word: *250 a month*
         writings: list[tuple[tuple[Word, ...], list[int], Integers]] = []
         total, patterns = 0, self._pieces.stop_words.patterns
-        for words, numbers in (
-            (words, numbers)
-            for words in dict.fromkeys(self._writings(text))
-            for numbers in patterns(words)
-        ):
+        of_languages = (
+            (writing, pattern)
+            for writing in dict.fromkeys(self._writings(text))
+            for pattern in patterns(writing)
+        )
+        for words, numbers in of_languages:
             if UNKNOWN in numbers or max(numbers, default=NO_TERM) <= NO_TERM:
                 continue
             matching = live_documents_of_phrase(self._snapshot, numbers, as_written=as_written)
