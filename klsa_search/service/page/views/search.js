@@ -357,13 +357,16 @@ function drawInterpretation({ interpretation, query, hits }) {
   const shown = (terms) => terms.slice(0, 6).map(write);
   const change = (patch, text) => el("a", state.anchor(patch), text);
   const list = (words) => words.flatMap((word, at) => [at ? ", " : null, el("em", word)]);
+  const asTyped = change({ spelling: "suggest", page: null }, t("Search as typed"));
+  const letters = (text) => text.replace(/[^\p{L}\p{N}]/gu, "").toLowerCase();
+  const isDoubted = ([typed, meant]) => letters(typed) !== letters(meant) && !state.get("spelling");
   const lines = [];
   const corrections = Object.entries(interpretation.corrections)
     .filter(([typed]) => !interpretation.unknown.includes(typed));  // others are only reported
   if (corrections.length) {
     lines.push([phrase("No match for {words}; showing results for {corrected}.", {
       words: list(corrections.map(([typed]) => typed)), corrected: list(corrections.map(([, meant]) => meant)),
-    }), " ", change({ spelling: "suggest", page: null }, t("Search as typed"))]);
+    }), " ", asTyped]);
   }
   if (interpretation.did_you_mean && interpretation.did_you_mean !== query) {
     const meant = interpretation.did_you_mean;
@@ -406,7 +409,8 @@ function drawInterpretation({ interpretation, query, hits }) {
   for (const [typed, written] of Object.entries(interpretation.variants)) read.push([t("{words} also finds", { words: typed }), [written]]);
   if (read.length) {
     lines.push([t("Read as:"), " ", read.flatMap(([label, words], at) =>
-      [at ? " · " : null, label, " ", list(words)])]);
+      [at ? " · " : null, label, " ", list(words)]),
+      corrections.length || !Object.entries(interpretation.variants).some(isDoubted) ? null : [" ", asTyped]]);
   }
   const judged = [["positive", "More like {titles}."], ["negative", "Less like {titles}."]];
   for (const [kind, words] of judged) {
