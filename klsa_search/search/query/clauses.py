@@ -22,11 +22,19 @@ from klsa_search.search.query.matching import (
 from klsa_search.search.query.pieces import PieceCache
 from klsa_search.search.query.syntax import BooleanQuery, Clause
 from klsa_search.search.query.term_dictionary import MIN_PREFIX, best_completions
-from klsa_search.search.query.word_reader import ALONE, MAX_CORRECTIONS, MAX_FORMS, WordReader
+from klsa_search.search.query.word_reader import MAX_CORRECTIONS, MAX_FORMS, WordReader
 from klsa_search.storage.columns.columns import Field
 
 PAIRS: Final = 200
 """Most frequent pairs with a single character that documents are ranked by, at most."""
+
+ALONE: Final = 8
+"""Factor by which a single character counts more where it stands alone than in a pair."""
+
+BESIDE_COMPOUNDS: Final = 2
+"""Factor by which the only word of a query counts more than compounds that contain it. With 8, the
+default ranks neighbours of documents before compounds, and MAP of finna-fi is 7% lower.
+"""
 
 MAX_VARIANTS: Final = 32
 """Words of one query of which other writings are searched, at most."""
@@ -180,13 +188,17 @@ class ClauseReader:
 
         For the first `MAX_CORRECTIONS` the one that fits the other words, else the most frequent.
         """
+        times = ALONE
         if (last := builder.last) is not None:
             terms = self._term_dictionary.completions(last.text, builder.rules.evidence)
             self._complete(last, terms, f"{last.text}*", builder.context(last), builder)
         elif compounds := self.words.compounds(builder.plain_words, builder.rules.spelling):
             builder.contained[builder.plain_words[0]] = compounds
+            times = BESIDE_COMPOUNDS
         context = builder.context()
         for word, terms in builder.contained.items():
+            if not context:
+                builder.terms += [word.number] * (times - 1) * (word.number >= 0)
             self._complete(word, terms, word.text, context, builder)
 
     def _complete(
@@ -202,7 +214,6 @@ class ClauseReader:
             builder.count(word.key, (term,))
         if word in builder.contained and not context:
             best = list(terms[:PAIRS])
-            builder.terms += [word.number] * (ALONE - 1) * (word.number >= 0)
         else:
             if len(builder.prefixes) >= MAX_CORRECTIONS:
                 terms = terms[:1]
