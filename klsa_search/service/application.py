@@ -45,7 +45,6 @@ from klsa_search.service.request_log import RequestLog
 from klsa_search.service.resources import Resources
 from klsa_search.service.routes import (
     access,
-    analysis,
     analytics,
     documents,
     evaluation,
@@ -56,7 +55,6 @@ from klsa_search.service.routes import (
     mining,
     rules,
     search,
-    suggest,
     sync,
 )
 from klsa_search.service.schemas import errors
@@ -75,8 +73,6 @@ ROUTERS: Final = (
     health.metrics_router,
     mining.tenant_router,
     mining.router,
-    suggest.router,
-    analysis.router,
     exports.router,
     documents.reading_router,  # after other routes of documents, as IDs may contain slashes
     documents.router,

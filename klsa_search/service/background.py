@@ -8,9 +8,10 @@ from __future__ import annotations
 import logging
 import subprocess
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 from filelock import FileLock, Timeout
 
@@ -74,11 +75,30 @@ class PeriodicTask:
             failures = self.failures
 
 
+class BackgroundWork(ABC):
+    """Work of a periodic task, `watch`, which runs while it is used as a context manager."""
+
+    watch: PeriodicTask
+
+    def __enter__(self) -> Self:
+        """Start the thread."""
+        self.watch.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close."""
+        self.close()
+
+    @abstractmethod
+    def close(self) -> None:
+        """Stop the work."""
+
+
 _INTERVAL: Final = 0.5
 """Seconds before the child is started again, and between two attempts to take the lock."""
 
 
-class Replication:
+class Replication(BackgroundWork):
     """Runs a command that backs up or follows at intervals, and starts it again if it ends.
 
     work     name of the work in the log and the metrics
@@ -96,15 +116,6 @@ class Replication:
         self._closed = False
         self._process: subprocess.Popen[str] | None = None
         self.watch = PeriodicTask(work, self.wait_for_attempt, _INTERVAL)
-
-    def __enter__(self) -> Replication:
-        """Start the thread."""
-        self.watch.start()
-        return self
-
-    def __exit__(self, *failure: object) -> None:
-        """Close."""
-        self.close()
 
     def state(self) -> ReplicationState | None:
         """Return the last backup that was written or followed; None before the first attempt."""

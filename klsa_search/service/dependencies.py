@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated, Final
+from collections.abc import Callable
+from typing import Annotated, Any, Final, get_type_hints
 
 from fastapi import APIRouter, Depends, Request
+from fastapi.routing import APIRoute
 from starlette.convertors import PathConvertor, register_url_convertor
 from starlette.exceptions import HTTPException
 
@@ -13,6 +15,7 @@ from klsa_search.errors import InsufficientScope
 from klsa_search.service.index_service import IndexService
 from klsa_search.service.keys import Scope
 from klsa_search.service.middleware.bodies import content_type
+from klsa_search.service.schemas.base import RequestModel
 
 
 class _RestOfPath(PathConvertor):
@@ -69,9 +72,24 @@ class Requires:
         service.require(*self.scopes)
 
 
+class Route(APIRoute):
+    """A route whose parameter `params`, if its function has one, is read from the URL.
+
+    url_model  the type of that parameter
+    """
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+        self.url_model: type[RequestModel] | None = get_type_hints(endpoint).get("params")
+        if self.url_model is not None:
+            of_url = Depends(self.url_model.of_url)
+            endpoint.__annotations__["params"] = Annotated[self.url_model, of_url]
+        super().__init__(path, endpoint, **options)
+
+
 def router_for(*scopes: Scope, tenants: bool = False) -> APIRouter:
     """Return a router whose routes need one of the scopes: see `Requires`."""
-    return APIRouter(dependencies=[Depends(Requires(*scopes, tenants=tenants))])
+    required = Depends(Requires(*scopes, tenants=tenants))
+    return APIRouter(dependencies=[required], route_class=Route)
 
 
 async def _service(request: Request) -> IndexService:

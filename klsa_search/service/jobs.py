@@ -18,12 +18,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from time import monotonic, time
-from typing import IO, Final
+from typing import Final
 
 from klsa_search.core.service_reports import Job, JobKind, Setting
 from klsa_search.errors import IndexBusy, StoreError
 from klsa_search.search.index import Index
-from klsa_search.service.background import PeriodicTask
+from klsa_search.service.background import BackgroundWork, PeriodicTask
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.job_ledger import JobHistory, JobLedger
 from klsa_search.service.schemas.errors import shown_message
@@ -67,7 +67,7 @@ _INTERRUPTED: Final = (
 _log = logging.getLogger(__name__)
 
 
-class Jobs:
+class Jobs(BackgroundWork):
     """Refits and compacts the indexes of a catalog, one at a time: requested ones first.
 
     command  command that refits an index: `--settings JSON` and its name are appended, for a
@@ -87,11 +87,6 @@ class Jobs:
         self._closed = threading.Event()
         self._process: subprocess.Popen[str] | None = None
         self.watch = PeriodicTask("refits", self.run_due, INTERVAL)
-
-    def __enter__(self) -> Jobs:
-        """Start the thread."""
-        self.watch.start()
-        return self
 
     def __exit__(self, *_: object) -> None:
         """Close, and wait until the end of a running refit is recorded."""
@@ -184,9 +179,10 @@ class Jobs:
                 # of an index that was built in the place of a deleted one.
                 continue
             changed = index.drift.changed_share(len(index))
-            kinds: dict[JobKind, bool] = {
-                "refit": changed >= share or _is_merging_due(index),
-                "compaction": _is_compaction_due(index),
+            written, parts = _written(index), len(index.partitions)
+            kinds: dict[JobKind, bool] = {  # partitions cannot be compacted
+                "refit": changed >= share or (parts > 1 and written >= _MOSTLY_CHANGED),
+                "compaction": parts == 1 and written >= COMPACTED_SHARE,
             }
             for kind, is_due in kinds.items():
                 last = history.last(status.name, kind)
@@ -213,19 +209,18 @@ class Jobs:
             _end_process(process)
 
     def _run_job(self, job: Job) -> None:
-        begin = monotonic()
+        begin, error = monotonic(), None
         try:
             error = self._run(job)
         except OSError as failure:
             error = f"a process for it cannot be started: {failure}"
         except BaseException as failure:
             error = f"internal error (`{type(failure).__name__}`); see the log of the service"
-            self._end(job, begin, error)
             raise
-        self._end(job, begin, error)
+        finally:
+            self._end(job, round(monotonic() - begin, 1), error)
 
-    def _end(self, job: Job, begin: float, error: str | None) -> None:
-        seconds = round(monotonic() - begin, 1)
+    def _end(self, job: Job, seconds: float, error: str | None) -> None:
         built = None
         if error is None:
             self._catalog.load(job.index)
@@ -262,41 +257,36 @@ class Jobs:
 
     def _run(self, job: Job) -> str | None:
         """Run the command to its end and record its progress; return why it failed, or None."""
-        with tempfile.TemporaryFile("w+", errors="replace") as messages:
-            code = self._run_child(job, messages)
-            messages.seek(0)
-            if isinstance(code, str):
-                return code
-            return _reason(job.kind, code, messages.read().splitlines())
-
-    def _run_child(self, job: Job, messages: IO[str]) -> int | str:
         settings = ["--settings", json.dumps(dict(job.settings))]
         options = ["--compact"] if job.kind == "compaction" else settings
-        with self._lock:
-            if self._closed.is_set():
-                return "the service is being stopped"
-            self._process = process = subprocess.Popen(
-                [*self._command, *options, job.index],
-                stdin=subprocess.PIPE,  # closed when this process ends, however it ends
-                stdout=subprocess.PIPE,
-                stderr=messages,
-                text=True,
-                errors="replace",
-            )
 
         def end_if_cancelled() -> None:
             if self.history().find(job.id).cancelling:
                 _end_process(process)
 
         cancelling = PeriodicTask("cancelling", end_if_cancelled, _CANCEL_INTERVAL)
-        with process:
-            cancelling.start()  # any process of the service may record the cancellation
-            try:
-                for line in process.stdout or ():
-                    self._record_progress(job, line)
-                return process.wait()
-            finally:
-                cancelling.stop()
+        with tempfile.TemporaryFile("w+", errors="replace") as messages:
+            with self._lock:
+                if self._closed.is_set():
+                    return "the service is being stopped"
+                self._process = process = subprocess.Popen(
+                    [*self._command, *options, job.index],
+                    stdin=subprocess.PIPE,  # closed when this process ends, however it ends
+                    stdout=subprocess.PIPE,
+                    stderr=messages,
+                    text=True,
+                    errors="replace",
+                )
+            with process:
+                cancelling.start()  # any process of the service may record the cancellation
+                try:
+                    for line in process.stdout or ():
+                        self._record_progress(job, line)
+                    process.wait()  # before its stdin is closed, which would end it
+                finally:
+                    cancelling.stop()
+            messages.seek(0)
+            return _reason(job.kind, process.returncode, messages.read().splitlines())
 
     def _record_progress(self, job: Job, line: str) -> None:
         """Record a line of phase, done and total amount; other lines are ignored."""
@@ -314,16 +304,6 @@ def _busy(job: Job) -> IndexBusy:
         f"index `{job.index}` is being refitted already (job {job.id}); wait for it to finish, or "
         "cancel it, then try again"
     )
-
-
-def _is_compaction_due(index: Index) -> bool:
-    """Return whether opening an index reads many documents that were written or deleted later."""
-    return len(index.partitions) == 1 and _written(index) >= COMPACTED_SHARE
-
-
-def _is_merging_due(index: Index) -> bool:
-    """Return whether most documents of an index that cannot be compacted were written later."""
-    return len(index.partitions) > 1 and _written(index) >= _MOSTLY_CHANGED
 
 
 def _written(index: Index) -> float:
@@ -361,6 +341,5 @@ def _reason(kind: JobKind, code: int, messages: Sequence[str]) -> str | None:
             f"the {kind} was killed by signal {-code}; make sure that there is free memory, or run "
             f"klsa-index {command}"
         )
-    return (
-        messages[-1].removeprefix("error: ") if messages else f"the {kind} ended with status {code}"
-    )
+    ended = f"the {kind} ended with status {code}"
+    return messages[-1].removeprefix("error: ") if messages else ended

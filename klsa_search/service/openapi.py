@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, get_type_hints
+from typing import Any, Final
 
 from fastapi import FastAPI
-from fastapi.routing import APIRoute
 
+from klsa_search.service.dependencies import Route
 from klsa_search.service.middleware.auth import API_KEY_HEADER, needs_key
 from klsa_search.service.middleware.clients import ALWAYS
 from klsa_search.service.routes import documents
-from klsa_search.service.schemas.base import RequestModel, documented_parameters
+from klsa_search.service.schemas.base import documented_parameters
 from klsa_search.service.schemas.errors import documented
 
 LISTS: Final = (
@@ -49,14 +49,16 @@ def install(app: FastAPI) -> None:
     routes = {
         (route.path_format, method.lower()): route
         for route in app.routes
-        if isinstance(route, APIRoute)
+        if isinstance(route, Route)
         for method in route.methods or ()
     }
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
             for route in routes.values():
-                _document_parameters(route)
+                if route.url_model is not None:
+                    parameters = documented_parameters(route.url_model)
+                    route.openapi_extra = (route.openapi_extra or {}) | parameters
             schema = generate()
             schema["info"]["description"] = LISTS
             schema["components"]["securitySchemes"] = _SCHEMES
@@ -81,15 +83,6 @@ def install(app: FastAPI) -> None:
         return generate()
 
     app.openapi = openapi  # type: ignore[method-assign]  # as FastAPI documents it
-
-
-def _document_parameters(route: APIRoute) -> None:
-    """Add the parameters that the function of a route gets by `RequestModel.of_url`."""
-    for hint in get_type_hints(route.endpoint, include_extras=True).values():
-        for depends in getattr(hint, "__metadata__", ()):
-            model = getattr(getattr(depends, "dependency", None), "__self__", None)
-            if isinstance(model, type) and issubclass(model, RequestModel):
-                route.openapi_extra = (route.openapi_extra or {}) | documented_parameters(model)
 
 
 def _without_defaults(model: dict[str, Any]) -> None:

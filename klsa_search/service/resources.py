@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from klsa_search.service.admission import Admission, Writes
 from klsa_search.service.analytics.recorder import Recorder
-from klsa_search.service.background import PeriodicTask, Replication
+from klsa_search.service.background import BackgroundWork, PeriodicTask, Replication
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.middleware.auth import Keys
@@ -64,6 +64,6 @@ class Resources:
         return [self.catalog.watch, *(task.watch for task in self._background)]
 
     @property
-    def _background(self) -> list[Replication | Jobs | Recorder]:
+    def _background(self) -> list[BackgroundWork]:
         tasks = (*self.replications, self.jobs, self.recorder)
         return [task for task in tasks if task is not None]

@@ -21,7 +21,7 @@ from unicodedata import normalize
 from klsa_search.errors import KlsaError
 from klsa_search.search.pages.results import SearchResults
 from klsa_search.service.analytics.store import ID_BITS, EventRow, SearchRow, Store
-from klsa_search.service.background import PeriodicTask
+from klsa_search.service.background import BackgroundWork, PeriodicTask
 from klsa_search.storage.maintenance import indexes_in
 
 MAX_QUERY: Final = 200
@@ -52,7 +52,7 @@ def _normalised(query: str) -> str:
     return " ".join(text.split())[:MAX_QUERY].rstrip()
 
 
-class Recorder:
+class Recorder(BackgroundWork):
     """Records the searches and events of one process; `record` and `add` are safe in threads.
 
     days          days of counts that are kept
@@ -71,15 +71,6 @@ class Recorder:
         self._flushing = threading.Lock()
         self._may_settle = True
         self._next_roll_up = 0.0
-
-    def __enter__(self) -> Recorder:
-        """Start the thread."""
-        self.watch.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Close."""
-        self.close()
 
     @property
     def waiting(self) -> int:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Annotated, Literal, Self, TypeVar
 
-from fastapi import Depends, Response
+from fastapi import Response
 from pydantic import AfterValidator, Field, model_validator
 
 from klsa_search.collection.model import checked_id
@@ -145,11 +145,7 @@ async def record_event(name: str, body: EventBody, service: Service) -> Response
 
 
 @router.get("/indexes/{name}/analytics", summary="Get analytics")
-async def analytics(
-    name: str,
-    params: Annotated[AnalyticsRequest, Depends(AnalyticsRequest.of_url)],
-    service: Service,
-) -> Analytics:
+async def analytics(name: str, params: AnalyticsRequest, service: Service) -> Analytics:
     """Return figures by day, frequent and failing queries, and clicked documents.
 
     Needs scope write: the queries are those of all users.
@@ -168,11 +164,7 @@ async def analytics(
     response_class=Response,
     responses={200: {"content": {"text/csv": {"schema": {"type": "string"}}}}},
 )
-async def analytics_csv(
-    name: str,
-    params: Annotated[AnalyticsCsvRequest, Depends(AnalyticsCsvRequest.of_url)],
-    service: Service,
-) -> Response:
+async def analytics_csv(name: str, params: AnalyticsCsvRequest, service: Service) -> Response:
     """Return one list of the analytics, with the names of the fields in the first line.
 
     A query that a spreadsheet would run as a formula begins with an apostrophe.
@@ -188,9 +180,7 @@ async def analytics_csv(
 
 @router.get("/indexes/{name}/analytics/synonyms", summary="Propose synonyms")
 async def synonym_proposals(
-    name: str,
-    params: Annotated[ProposalsRequest, Depends(ProposalsRequest.of_url)],
-    service: Service,
+    name: str, params: ProposalsRequest, service: Service
 ) -> ProposalsAnswer:
     """Propose synonyms for searched words that no or few documents contain, with the evidence.
 

@@ -10,9 +10,9 @@ import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Annotated, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
-from fastapi import Depends, Request, Response
+from fastapi import Request, Response
 from pydantic_core import to_json
 
 from klsa_search.collection.model import Document
@@ -402,9 +402,7 @@ reading_router = router_for("search", tenants=True)
 @reading_router.get(
     "/documents/{id:whole}", summary="Get a document or passage", response_model=DocumentAnswer
 )
-async def document(
-    id: str, params: Annotated[DocumentRequest, Depends(DocumentRequest.of_url)], service: Service
-) -> Response:
+async def document(id: str, params: DocumentRequest, service: Service) -> Response:
     """Return a document, a passage by its ID, or a page or span of a document.
 
     Percent-encode reserved characters of its ID (? # %) in the path: the passage `manual#0-1822` is
@@ -418,12 +416,7 @@ async def document(
     summary="Get a document or passage of one index",
     response_model=DocumentAnswer,
 )
-async def index_document(
-    name: str,
-    id: str,
-    params: Annotated[ExcerptRequest, Depends(ExcerptRequest.of_url)],
-    service: Service,
-) -> Response:
+async def index_document(name: str, id: str, params: ExcerptRequest, service: Service) -> Response:
     """Return a document, passage or page as GET /documents/{id}, with the index in the path."""
     return await _fetch(name, id, params, service)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Final, Literal, Self
 
-from fastapi import Depends, Response
+from fastapi import Response
 from pydantic import AfterValidator, Field, model_validator
 
 from klsa_search.collection.model import Judgement, Topic
@@ -242,11 +242,7 @@ def _holds(index: Index, id_: str) -> bool:
 
 
 @router.get("/indexes/{name}/judgements", summary="List judgements")
-async def judgements(
-    name: str,
-    params: Annotated[JudgementsRequest, Depends(JudgementsRequest.of_url)],
-    service: Service,
-) -> JudgementsAnswer:
+async def judgements(name: str, params: JudgementsRequest, service: Service) -> JudgementsAnswer:
     """List the judgements of an index by query, in the order queries were first judged."""
     return await service.answer(name, lambda index: JudgementsAnswer.of(index, params.q))
 
@@ -310,11 +306,7 @@ async def judge(name: str, body: JudgementBody, service: Service) -> JudgementsA
 
 
 @writing_router.delete("/indexes/{name}/judgements", summary="Delete judgements")
-async def withdraw(
-    name: str,
-    params: Annotated[WithdrawalRequest, Depends(WithdrawalRequest.of_url)],
-    service: Service,
-) -> JudgementsAnswer:
+async def withdraw(name: str, params: WithdrawalRequest, service: Service) -> JudgementsAnswer:
     """Delete the judgement of a document, or all of a query; missing ones are ignored."""
 
     def change(index: Index) -> JudgementsAnswer:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
 from time import monotonic
-from typing import Annotated, Any, Final
+from typing import Any, Final
 from urllib.parse import quote
 from weakref import finalize
 
-from fastapi import Depends, Response
+from fastapi import Response
 from fastapi.responses import StreamingResponse
 from pydantic import Field
 
@@ -83,9 +83,7 @@ class ExportRequest(RankingParameters, MatchOptions, _Rows):
 @router.get(
     "/indexes/{name}/export", summary="Export results", responses=_CONTENT, response_class=Response
 )
-async def export(
-    name: str, params: Annotated[ExportRequest, Depends(ExportRequest.of_url)], service: Service
-) -> Response:
+async def export(name: str, params: ExportRequest, service: Service) -> Response:
     """Return the hits of a search as rows of CSV or lines of JSON, up to 10,000, as a stream.
 
     CSV is for spreadsheets: UTF-8 with a byte order mark, and a text that would be a formula has a

@@ -6,9 +6,9 @@ import asyncio
 import time
 from collections.abc import Coroutine
 from pathlib import Path
-from typing import Annotated, Any, Final, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
-from fastapi import Depends, Request, Response
+from fastapi import Request, Response
 from pydantic import Field
 from starlette.requests import ClientDisconnect
 
@@ -126,11 +126,7 @@ class FileAnswer(Answer):
     openapi_extra=body_of("application/octet-stream", {"type": "string", "format": "binary"}),
 )
 async def add_file(
-    name: str,
-    file: str,
-    request: Request,
-    params: Annotated[FileRequest, Depends(FileRequest.of_url)],
-    service: Service,
+    name: str, file: str, request: Request, params: FileRequest, service: Service
 ) -> Response:
     """Add the documents of a file: a table, JSON, XML, text, web page, PDF or ZIP archive.
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from time import monotonic
 from typing import Annotated, Final
 
-from fastapi import Depends, Path, Request, Response
+from fastapi import Path, Request, Response
 from pydantic import Field
 
 from klsa_search.analysis.analyzer import Analyzer
@@ -320,9 +320,7 @@ class JobList(Answer):
 
 
 @writing_router.get("/jobs", summary="List jobs")
-async def jobs(
-    params: Annotated[JobsRequest, Depends(JobsRequest.of_url)], service: Service
-) -> JobList:
+async def jobs(params: JobsRequest, service: Service) -> JobList:
     """List jobs, newest first, of all indexes or of one. The last 100 are kept over restarts."""
     jobs = service.writable_jobs
     index = params.index
@@ -345,9 +343,7 @@ class JobRequest(RequestModel):
 
 
 @writing_router.get("/jobs/{id}", summary="Get a job")
-async def job(
-    id: JobId, params: Annotated[JobRequest, Depends(JobRequest.of_url)], service: Service
-) -> Job:
+async def job(id: JobId, params: JobRequest, service: Service) -> Job:
     """Return the state and progress of a job, at once or when it has ended."""
     end = monotonic() + params.wait
     while True:

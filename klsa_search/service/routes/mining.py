@@ -1,4 +1,4 @@
-"""Endpoints of similar documents, related terms, maps, classification and the spectrum."""
+"""Endpoints of similar documents, terms of documents and texts, maps, classes and the spectrum."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from functools import partial
 from typing import Annotated, Any, Self
 
 import numpy as np
-from fastapi import Depends
 from pydantic import AfterValidator, ConfigDict, Field, field_validator, model_validator
 
 from klsa_search.core.parameters import Text, encodable
@@ -83,10 +82,7 @@ class SimilarAnswer(IndexAnswer):
 
 @tenant_router.get("/indexes/{name}/documents/{id:whole}/similar", summary="Find similar documents")
 async def similar_documents(
-    name: str,
-    id: str,
-    params: Annotated[SimilarRequest, Depends(SimilarRequest.of_url)],
-    service: Service,
+    name: str, id: str, params: SimilarRequest, service: Service
 ) -> SimilarAnswer:
     """Return the documents most similar to one; scores are relative to its own."""
 
@@ -116,15 +112,51 @@ class StrongTermsAnswer(IndexAnswer):
     "/indexes/{name}/documents/{id:whole}/terms", summary="Get the strongest terms of a document"
 )
 async def terms_of_document(
-    name: str,
-    id: str,
-    params: Annotated[StrongTermsRequest, Depends(StrongTermsRequest.of_url)],
-    service: Service,
+    name: str, id: str, params: StrongTermsRequest, service: Service
 ) -> StrongTermsAnswer:
     """Return the terms of a document that weigh most in BM25, strongest first."""
 
     def compute(index: Index) -> StrongTermsAnswer:
         return StrongTermsAnswer(id=id, terms=strongest_terms(index, id, params.k))
+
+    return await service.answer(name, compute, heavy=True)
+
+
+class AnalyzeBody(RequestModel):
+    """The body of POST /indexes/{name}/analyze."""
+
+    text: QueryText = Field(description="text to analyse")
+
+
+class TokenAnswer(Answer):
+    """One term and its place."""
+
+    term: str
+    position: int = Field(description="position from 0; removed words are counted")
+    start: int = Field(description="offset of its first character in the text")
+    end: int = Field(description="offset after its last character")
+
+
+class AnalyzeAnswer(Answer):
+    """The terms of a text, in order."""
+
+    index: str
+    generation: str
+    tokens: list[TokenAnswer]
+
+
+@tenant_router.post("/indexes/{name}/analyze", summary="Analyse a text")
+async def analyze(name: str, body: AnalyzeBody, service: Service) -> AnalyzeAnswer:
+    """Return the terms that a text is indexed under, with their positions."""
+
+    def compute(index: Index) -> AnalyzeAnswer:
+        return AnalyzeAnswer(
+            index=index.name,
+            generation=index.generation,
+            tokens=[
+                TokenAnswer.model_validate(token) for token in index.analyzer.tokens(body.text)
+            ],
+        )
 
     return await service.answer(name, compute, heavy=True)
 
@@ -144,10 +176,7 @@ class RelatedAnswer(IndexAnswer):
 
 @router.get("/indexes/{name}/terms/{term:whole}/related", summary="Find related terms")
 async def related_terms(
-    name: str,
-    term: str,
-    params: Annotated[RelatedRequest, Depends(RelatedRequest.of_url)],
-    service: Service,
+    name: str, term: str, params: RelatedRequest, service: Service
 ) -> RelatedAnswer:
     """Return the terms most related to one or several words, as learned from the documents."""
 
@@ -196,11 +225,7 @@ class MapAnswer(IndexAnswer):
 
 
 @router.get("/indexes/{name}/map", summary="Get the map of documents")
-async def map_of_documents(
-    name: str,
-    params: Annotated[MapRequest, Depends(MapRequest.of_url)],
-    service: Service,
-) -> MapAnswer:
+async def map_of_documents(name: str, params: MapRequest, service: Service) -> MapAnswer:
     """Return a map of the documents in two dimensions, similar ones near each other, and their
     clusters. The first request computes it, which takes seconds for 20,000 documents.
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 from fastapi import Response
 from pydantic import Field
@@ -47,14 +47,18 @@ class RuleBody(Rule):
     id: RuleId = Field("", description="that of the path, or left out")
 
 
+_Warnings = Annotated[
+    list[str],
+    Field(description="what the rules refer to and the index does not have, such as documents"),
+]
+
+
 class RulesAnswer(Answer):
     """The rules of an index."""
 
     index: str
     rules: list[Rule] = Field(description="rules, in their order")
-    warnings: list[str] = Field(
-        description="what the rules refer to and the index does not have, such as documents"
-    )
+    warnings: _Warnings
 
 
 class RulesSet(Answer):
@@ -62,9 +66,13 @@ class RulesSet(Answer):
 
     index: str
     rules: int = Field(description="number of rules of the index")
-    warnings: list[str] = Field(
-        description="what the rules refer to and the index does not have, such as documents"
-    )
+    warnings: _Warnings
+
+    @classmethod
+    def of(cls, index: Index) -> RulesSet:
+        """Count the rules of an index."""
+        warnings = index.rule_warnings()
+        return cls(index=index.name, rules=len(index.rules), warnings=warnings)
 
 
 @router.get("/indexes/{name}/rules", summary="List rules", response_model=RulesAnswer)
@@ -82,13 +90,13 @@ async def rules(name: str, service: Service) -> Response:
 @router.put("/indexes/{name}/rules", summary="Set rules")
 async def put_rules(name: str, body: RulesBody, service: Service) -> RulesSet:
     """Replace the rules of an index. They take effect on return and survive rebuilds."""
-    return await _change_rules(service, name, lambda index: index.set_rules(body.rules))
+    return await _changed(service, name, lambda index: index.set_rules(body.rules), RulesSet.of)
 
 
 @router.delete("/indexes/{name}/rules", summary="Delete all rules")
 async def delete_rules(name: str, service: Service) -> RulesSet:
     """Delete all rules of an index, if there are any."""
-    return await _change_rules(service, name, lambda index: index.set_rules([]))
+    return await _changed(service, name, lambda index: index.set_rules([]), RulesSet.of)
 
 
 @router.get("/indexes/{name}/rules/{id}", summary="Get a rule", response_model=Rule)
@@ -115,26 +123,16 @@ async def put_rule(name: str, id: str, body: RuleBody, service: Service) -> Rule
             f"id = {body.id!r} differs from {id!r} in the path; leave it out", field="id"
         )
     rule_ = body.as_json() | {"id": id}
-    return await _change_rules(service, name, lambda index: index.put_rule(rule_))
+    return await _changed(service, name, lambda index: index.put_rule(rule_), RulesSet.of)
 
 
 @router.delete("/indexes/{name}/rules/{id}", summary="Delete a rule")
 async def delete_rule(name: str, id: str, service: Service) -> RulesSet:
     """Delete one rule of an index."""
-    return await _change_rules(service, name, lambda index: index.delete_rule(id))
+    return await _changed(service, name, lambda index: index.delete_rule(id), RulesSet.of)
 
 
-async def _change_rules(
-    service: IndexService, name: str, change: Callable[[Index], None]
-) -> RulesSet:
-    def answer(index: Index) -> RulesSet:
-        warnings = index.rule_warnings()
-        return RulesSet(index=index.name, rules=len(index.rules), warnings=warnings)
-
-    return await _configured(service, name, change, answer)
-
-
-async def _configured(
+async def _changed(
     service: IndexService, name: str, change: Callable[[Index], None], answer: Callable[[Index], A]
 ) -> A:
     """Change rules or synonyms, and return an answer; QueryError, else see `IndexService.write`."""
@@ -171,6 +169,11 @@ class SynonymsSet(Answer):
     index: str
     words: int = Field(description="number of words with synonyms")
 
+    @classmethod
+    def of(cls, index: Index) -> SynonymsSet:
+        """Count the words of an index that have synonyms."""
+        return cls(index=index.name, words=len(index.synonyms))
+
 
 @reading_router.get("/indexes/{name}/synonyms", summary="List synonyms")
 async def synonyms(name: str, service: Service) -> SynonymsAnswer:
@@ -189,7 +192,8 @@ async def put_synonyms(name: str, body: SynonymsBody, service: Service) -> Synon
 
     Pass an object with the synonyms of each word, or a list of rules as in Solr and Elasticsearch.
     """
-    return await _change_synonyms(service, name, lambda index: index.set_synonyms(body.synonyms))
+    set_ = SynonymsSet.of
+    return await _changed(service, name, lambda index: index.set_synonyms(body.synonyms), set_)
 
 
 @router.patch("/indexes/{name}/synonyms", summary="Add synonyms")
@@ -198,19 +202,11 @@ async def patch_synonyms(name: str, body: SynonymsBody, service: Service) -> Syn
 
     Concurrent additions do not lose each other's words. The body has the form of PUT.
     """
-    return await _change_synonyms(service, name, lambda index: index.add_synonyms(body.synonyms))
+    set_ = SynonymsSet.of
+    return await _changed(service, name, lambda index: index.add_synonyms(body.synonyms), set_)
 
 
 @router.delete("/indexes/{name}/synonyms", summary="Delete all synonyms")
 async def delete_synonyms(name: str, service: Service) -> SynonymsSet:
     """Delete all synonyms of an index, if there are any."""
-    return await _change_synonyms(service, name, lambda index: index.set_synonyms({}))
-
-
-async def _change_synonyms(
-    service: IndexService, name: str, change: Callable[[Index], None]
-) -> SynonymsSet:
-    def answer(index: Index) -> SynonymsSet:
-        return SynonymsSet(index=index.name, words=len(index.synonyms))
-
-    return await _configured(service, name, change, answer)
+    return await _changed(service, name, lambda index: index.set_synonyms({}), SynonymsSet.of)

@@ -1,27 +1,29 @@
-"""Endpoints of searches, explanations and the values of facets."""
+"""Endpoints of searches, suggestions, explanations and the values of facets."""
 
 from __future__ import annotations
 
 import time
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
-from fastapi import Depends, Request, Response
+from fastapi import Request, Response
 from pydantic import Field
 from pydantic_core import from_json, to_json
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from klsa_search.cluster.calls import PartitionTally
-from klsa_search.core.parameters import QueryOptions, Text
+from klsa_search.core.parameters import MatchName, QueryOptions, Text
 from klsa_search.errors import KlsaError, QueryError
-from klsa_search.search.costs import estimated_cost
+from klsa_search.search.costs import estimated_cost, suggestions_cost
 from klsa_search.search.facet_search import facet_search
 from klsa_search.search.index import Index
+from klsa_search.search.suggest.suggester import Suggestion
 from klsa_search.service.dependencies import Requires, Service, router_for, service_of
 from klsa_search.service.index_service import IndexService
 from klsa_search.service.middleware.clients import path_of
 from klsa_search.service.schemas.base import (
     MAX_ANSWER,
     IndexAnswer,
+    IndexName,
     QueryText,
     RequestModel,
     read_parameters,
@@ -54,9 +56,7 @@ _JSON = "application/json"
 
 
 @router.get("/search", summary="Search", response_model=SearchAnswer)
-async def search(
-    params: Annotated[SearchRequest, Depends(SearchRequest.of_url)], service: Service
-) -> Response:
+async def search(params: SearchRequest, service: Service) -> Response:
     """Rank the documents of an index by relevance to a query.
 
     An empty query and unknown words find nothing.
@@ -170,12 +170,7 @@ async def _answers(body: MultiSearchBody, service: IndexService) -> Response:
 
 
 @router.get("/indexes/{name}/explain/{id:whole}", summary="Explain the score of a document")
-async def explain(
-    name: str,
-    id: str,
-    params: Annotated[ExplainRequest, Depends(ExplainRequest.of_url)],
-    service: Service,
-) -> ExplainAnswer:
+async def explain(name: str, id: str, params: ExplainRequest, service: Service) -> ExplainAnswer:
     """Explain the score of a document, which a search need not find. Its parts sum to the score."""
     return await _explain(name, id, params, service)
 
@@ -246,5 +241,68 @@ async def search_facet(name: str, body: FacetSearchBody, service: Service) -> Fa
         counts = index.query_counts(body.q, filter=body.filter)
         facets = QueryOptions(facets=(body.field,), max_facet_values=max(values, 1))
         return estimated_cost(counts, 1, facets)
+
+    return await service.answer(name, compute, cost=cost)
+
+
+MAX_SUGGESTIONS = 20  # each reads five documents for the spelling of the term
+
+
+class SuggestRequest(RequestModel):
+    """The parameters of GET /indexes/{name}/suggest."""
+
+    q: QueryText = Field(description="text typed so far")
+    k: int = Field(10, ge=1, le=MAX_SUGGESTIONS, description="maximum number of suggestions")
+    filter: FilterText | dict[str, Any] | None = Field(
+        None, description="only documents that match it count; as JSON in a body"
+    )
+    match: MatchName = Field(
+        "all", description="how the searches that follow match words: `documents` is their total"
+    )
+
+
+class SuggestAnyRequest(SuggestRequest):
+    """The parameters of GET /suggest."""
+
+    index: IndexName | None = None
+
+
+class SuggestAnswer(IndexAnswer):
+    """Suggestions."""
+
+    q: str
+    suggestions: tuple[Suggestion, ...]
+
+
+@router.get("/suggest", summary="Suggest as you type")
+async def suggest(params: SuggestAnyRequest, service: Service) -> SuggestAnswer:
+    """Suggest words, phrases, titles and IDs that complete the typed text.
+
+    A search for `query` with the same `filter` and `match` finds `documents` documents.
+    """
+    return await _suggest(params, params.index, service)
+
+
+@router.post("/indexes/{name}/suggest", summary="Suggest from one index")
+async def suggest_body(name: str, body: SuggestRequest, service: Service) -> SuggestAnswer:
+    """Suggest as with GET /suggest, with the parameters as a JSON object."""
+    return await _suggest(body, name, service)
+
+
+@router.get("/indexes/{name}/suggest", summary="Suggest from one index")
+async def suggest_of_index(name: str, params: SuggestRequest, service: Service) -> SuggestAnswer:
+    """Suggest as with GET /suggest, with the index in the path."""
+    return await _suggest(params, name, service)
+
+
+async def _suggest(
+    params: SuggestRequest, name: str | None, service: IndexService
+) -> SuggestAnswer:
+    def compute(index: Index) -> SuggestAnswer:
+        suggestions = index.suggest(params.q, params.k, filter=params.filter, match=params.match)
+        return SuggestAnswer(q=params.q, suggestions=suggestions)
+
+    def cost(index: Index) -> float:
+        return suggestions_cost(index.query_counts(params.q, filter=params.filter), params.k)
 
     return await service.answer(name, compute, cost=cost)

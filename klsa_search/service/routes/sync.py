@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from tempfile import SpooledTemporaryFile
 from typing import Annotated, Final
 
-from fastapi import Depends, Request, Response
+from fastapi import Request, Response
 from pydantic import AfterValidator, Field
 
 from klsa_search.collection.intake import ADVICE
@@ -58,10 +58,7 @@ class SyncRequest(RequestModel):
     openapi_extra=body_of(LINES, LINES_BODY),
 )
 async def sync_index(
-    name: str,
-    request: Request,
-    params: Annotated[SyncRequest, Depends(SyncRequest.of_url)],
-    service: Service,
+    name: str, request: Request, params: SyncRequest, service: Service
 ) -> Response:
     """Make the index contain exactly the documents of the body: a stream of lines, one each.
 
