@@ -1,4 +1,4 @@
-"""Parts of messages: counts of things, and the name that was probably meant."""
+"""Parts of messages: counts of things, and the name that was probably meant; sets of words."""
 
 from __future__ import annotations
 
@@ -22,6 +22,15 @@ def first_of(names: Sequence[str], thing: str) -> str:
     ('a.csv', 'a.csv and 1 more file')
     """
     return f"{names[0]} and {counted(len(names) - 1, f'more {thing}')}" if names[1:] else names[0]
+
+
+def words(text: str) -> frozenset[str]:
+    """Return the words of a text, for constants.
+
+    >>> sorted(words("th td"))
+    ['td', 'th']
+    """
+    return frozenset(text.split())
 
 
 def suggestion(name: str, names: Iterable[str]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import shutil
-import stat
 import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -90,11 +89,6 @@ class ZippedFile(NamedTuple):
     name: str
     info: ZipInfo
     archive: ZipFile
-
-    @property
-    def is_link(self) -> bool:
-        """Return whether it is a symbolic link."""
-        return stat.S_ISLNK(self.info.external_attr >> 16)
 
     @contextmanager
     def unpacked(self, folder: Path) -> Iterator[Path]:

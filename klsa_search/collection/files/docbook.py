@@ -19,19 +19,15 @@ from klsa_search.collection.files.content import (
 from klsa_search.collection.files.html import refuse_deep
 from klsa_search.collection.lines import read_decompressed
 from klsa_search.core.installation import require
+from klsa_search.core.wording import words
 
-_SECTIONS: Final = frozenset(
-    re.findall(
-        r"\w+",
-        "appendix article book chapter colophon dedication glossary part preface refentry refsect1 "
-        "refsect2 refsect3 refsection reference sect1 sect2 sect3 sect4 sect5 section set "
-        "simplesect topic",
-    )
+_SECTIONS: Final = words(
+    "appendix article book chapter colophon dedication glossary part preface refentry refsect1 "
+    "refsect2 refsect3 refsection reference sect1 sect2 sect3 sect4 sect5 section set "
+    "simplesect topic"
 )
-_CODE: Final = frozenset(
-    ["literallayout", "programlisting", "screen", "synopsis", "cmdsynopsis", "funcsynopsis"]
-)
-_HIDDEN: Final = frozenset(["comment", "index", "indexterm", "remark", "toc"])
+_CODE: Final = words("literallayout programlisting screen synopsis cmdsynopsis funcsynopsis")
+_HIDDEN: Final = words("comment index indexterm remark toc")
 _INFO: Final = re.compile(r"\w*info\Z")
 _BEGINS: Final = {"listitem": ITEM, "member": ITEM, "row": "\n", "step": ITEM, "tr": "\n"}
 _CELLS: Final = frozenset(["entry", "td", "th"])
@@ -57,7 +53,12 @@ def read(path: Path) -> Iterator[Content]:
         return
     builder = SectionBuilder()
     _add(root, builder, 1)
-    yield Content(title=_title(root), sections=builder.sections(), metadata=_metadata(root))
+    title = _title_element(root)
+    yield Content(
+        title="" if title is None else _inner(title),
+        sections=builder.sections(),
+        metadata=_metadata(root),
+    )
 
 
 def _add(node: Any, builder: SectionBuilder, level: int) -> None:
@@ -79,11 +80,6 @@ def _add(node: Any, builder: SectionBuilder, level: int) -> None:
             if child is not title:
                 _add(child, builder, level + is_section)
             builder.add(_spaced(child.tail))
-
-
-def _title(root: Any) -> str:
-    title = _title_element(root)
-    return "" if title is None else _inner(title)
 
 
 def _title_element(section: Any) -> Any:

@@ -12,6 +12,7 @@ from klsa_search.collection.files.content import Content
 from klsa_search.collection.folder import uncompressed_name
 from klsa_search.collection.lines import head
 from klsa_search.core.installation import is_installed
+from klsa_search.core.wording import words
 
 EXTRA: Final = "files"
 """The extra that some formats need."""
@@ -80,12 +81,9 @@ FORMATS: Final[dict[FileFormat, str]] = {
 _KINDS: Final = {
     f".{suffix}": kind for kind, suffixes in FORMATS.items() for suffix in suffixes.split()
 }
-_NAMES: Final = frozenset(
-    re.findall(
-        r"\w+",
-        "authors changelog changes contributing copying history install licence license news "
-        "notice readme todo",
-    )
+_NAMES: Final = words(
+    "authors changelog changes contributing copying history install licence license news "
+    "notice readme todo"
 )
 """Names of texts without a suffix."""
 _DOCBOOK_START: Final = re.compile(

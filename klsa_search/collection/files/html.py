@@ -27,23 +27,18 @@ from klsa_search.collection.files.content import (
     one_line,
 )
 from klsa_search.collection.lines import UTF8_BOM, read_decompressed
+from klsa_search.core.wording import words
 
 _CHARSET: Final = re.compile(rb"""(?:charset|encoding)\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
-_INLINE: Final = frozenset(
-    re.findall(
-        r"\w+",
-        "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark q s samp "
-        "small span strike strong sub sup time tt u var wbr",
-    )
+_INLINE: Final = words(
+    "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark q s samp "
+    "small span strike strong sub sup time tt u var wbr"
 )
 _HIDDEN: Final = frozenset(["head", "nav", "noscript", "script", "style", "svg", "template"])
 _HEADINGS: Final = frozenset(["h1", "h2", "h3", "h4", "h5", "h6"])
-_PARAGRAPHS: Final = frozenset(
-    re.findall(
-        r"\w+",
-        "address article aside blockquote details dl fieldset figure footer form header hr main ol "
-        "p section table ul",
-    )
+_PARAGRAPHS: Final = words(
+    "address article aside blockquote details dl fieldset figure footer form header hr main ol "
+    "p section table ul"
 )
 _CELLS: Final = frozenset(["td", "th"])
 _ITEMS: Final = frozenset(["dd", "dt", "li"])
@@ -111,7 +106,7 @@ def _add_visible(root: Any, builder: SectionBuilder, etree: Any) -> str:
     walk = etree.iterwalk(root, events=("start", "end"))
     heading: list[str] | None = None
     first = ""
-    in_line = False  # whether in a cell that is written on one line
+    in_line = False  # whether in a cell of at most one block, which is written on one line
     separator = ""  # what was added since the last text
     for event, node in walk:
         tag, text = node.tag, node.text if event == "start" else node.tail
@@ -134,7 +129,8 @@ def _add_visible(root: Any, builder: SectionBuilder, etree: Any) -> str:
         elif tag == "br":
             add("\n" if event == "start" and not in_line else " ")
         elif event == "start" and tag in _BEGINS:
-            in_line = tag != "li" and _is_line(node)
+            blocks = islice(node.iterdescendants(*_BLOCKS), 2)
+            in_line = tag != "li" and len(list(blocks)) <= 1
             add(_BEGINS[tag])
         elif tag in _CELLS:
             in_line = False
@@ -153,11 +149,6 @@ def _add_visible(root: Any, builder: SectionBuilder, etree: Any) -> str:
     return first
 
 
-def _is_line(cell: Any) -> bool:
-    """Return whether a cell has at most one block."""
-    return len(list(islice(cell.iterdescendants(*_BLOCKS), 2))) <= 1
-
-
 def _separator(block: Any) -> str:
     """Return what separates a block from the text before it and after it."""
     parent = block.getparent()
@@ -166,7 +157,6 @@ def _separator(block: Any) -> str:
 
 
 def _preformatted(block: Any) -> str:
-    """Return the lines of a preformatted block."""
     for line_break in block.iter("br"):
         line_break.tail = f"\n{line_break.tail or ''}"
     return "".join(block.itertext())

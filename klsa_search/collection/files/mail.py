@@ -48,7 +48,8 @@ def _content(data: bytes, encoding: str | None) -> Content:
     for part in message.walk():
         if not texts or "Subject" in part:
             texts.append((_header(part, "Subject"), []))
-        if _is_body(part):
+        is_text = part.get_content_type() in ("text/plain", "text/html")
+        if is_text and part.get_content_disposition() != "attachment":
             texts[-1][1].append(_text(part, encoding))
     title = texts[0][0]
     return Content(
@@ -73,13 +74,6 @@ def _sections(heading: str, texts: list[tuple[str, str]]) -> Iterator[Section]:
         for kind, text in texts:
             if kind == "text/html":
                 yield from content_of(text).sections
-
-
-def _is_body(part: Message) -> bool:
-    return (
-        part.get_content_type() in ("text/plain", "text/html")
-        and part.get_content_disposition() != "attachment"
-    )
 
 
 def _text(part: Message, encoding: str | None) -> tuple[str, str]:

@@ -45,6 +45,7 @@ _SYNTAXES: Final = {"---": "yaml", "+++": "toml", ";;;": "json"}
 _WIKI: Final = re.compile(r"!?\[\[([^\[\]|\n]+)(?:\|([^\[\]\n]*))?\]\]")
 _IMPORTS: Final = re.compile(r"\s*(?:^(?:import|export)\b.*\n(?:.+\n)*\s*)+", re.MULTILINE)
 """Code at the beginning of MDX."""
+_TAG: Final = re.compile(r"<!--.*?(?:-->|\Z)|<[^>]*>", re.DOTALL)
 _NOT_FIELDS: Final = ("title", "kind", "path")
 _FIELD: Final = re.compile(r"^(\w+)[ \t]*[:=][ \t]*(\S.*?)[ \t]*$", re.MULTILINE)
 _LONGEST_FRONT: Final = 2**20  # characters; aliases of YAML may multiply them
@@ -95,7 +96,7 @@ def add_markdown(text: str, builder: SectionBuilder) -> str:
             builder.add_code(token.content)
             has_text = True
         elif token.type == "html_block":
-            visible = _without_tags(token.content)
+            visible = _TAG.sub(" ", token.content)
             builder.add(f"{visible}\n\n")
             has_text = has_text or bool(visible.strip())
         elif token.type in _BEGINS:
@@ -152,10 +153,12 @@ def _fields(front: str, syntax: str = "yaml") -> tuple[dict[str, Any], bool]:
     import yaml
 
     is_valid = True
-
-    load = {"json": _loads_json, "toml": _loads_toml, "yaml": _loads_yaml}[syntax]
     try:
-        read = load(front)
+        if syntax == "yaml":
+            read = _loads_yaml(front)
+        else:
+            loads = json.loads if syntax == "json" else tomllib.loads
+            read = loads(front, parse_float=_Written)
         if not isinstance(read, dict):
             raise ValueError("no fields")
         fields = {str(name): json_value(value) for name, value in _with_versions(read).items()}
@@ -180,14 +183,6 @@ class _Written(float):
         number = super().__new__(cls, written if value is None else value)
         number.written = written
         return number
-
-
-def _loads_json(text: str) -> Any:
-    return json.loads(text, parse_float=_Written)
-
-
-def _loads_toml(text: str) -> Any:
-    return tomllib.loads(text, parse_float=_Written)
 
 
 def _loads_yaml(text: str) -> Any:
@@ -260,10 +255,6 @@ def _visible(inline: Token) -> str:
         else _WIKI.sub(_label, child.content)
         for child in inline.children or ()
     )
-
-
-def _without_tags(block: str) -> str:
-    return re.sub(r"<!--.*?(?:-->|\Z)|<[^>]*>", " ", block, flags=re.DOTALL)
 
 
 def read_notebook(path: Path) -> Iterator[Content]:

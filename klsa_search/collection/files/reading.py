@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -142,7 +143,7 @@ def _zipped_documents(
 def _unread_kind(file: ZippedFile) -> str | None:
     """Return the kind of a file of an archive that is not read; None if it is read."""
     path = PurePosixPath(file.name)
-    if file.is_link:
+    if stat.S_ISLNK(file.info.external_attr >> 16):
         return "linked"
     if is_archive(path):
         return f"{suffix_of(file.name)} in an archive"
