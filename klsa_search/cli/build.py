@@ -29,7 +29,7 @@ from klsa_search.cli.options import (
     workers_option,
 )
 from klsa_search.cli.output import echo, in_bytes, printable, write_facts, write_json
-from klsa_search.core.progress import format_duration, progress_bar
+from klsa_search.core.progress import format_duration
 from klsa_search.core.wording import counted
 from klsa_search.embedding.options import by_space
 
@@ -115,18 +115,17 @@ def build(
     existed = is_index(path)
     if not replace and sys.stdin is not None and sys.stdin.isatty():
         replace = _confirm_replace(path, collection)
-    with progress_bar() as bar:
-        index = build_index(
-            collection,
-            name=name,
-            home=home,
-            memory=memory,
-            partitions=partitions,
-            workers=_on_cluster(cluster) if cluster else workers,
-            progress=bar,
-            replace=replace,
-            **settings,
-        )
+    index = build_index(
+        collection,
+        name=name,
+        home=home,
+        memory=memory,
+        partitions=partitions,
+        workers=_on_cluster(cluster) if cluster else workers,
+        progress=True,
+        replace=replace,
+        **settings,
+    )
     if not len(index):
         shown = source if isinstance(source, str) else collection.name
         echo(

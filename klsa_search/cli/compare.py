@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -169,11 +169,11 @@ def compare(
         _warn_of_gaps(collection, judged[target])
     comparisons = []
     notes: list[str] = []
-    with progress_bar() as bar, temporary_indexes() as indexes:
+    with progress_bar() as bar, temporary_indexes() as index_of:
         for target, collection in collections.items():
             systems = judge_systems(
                 collection,
-                partial(indexes.index, target, collection),
+                partial(index_of, target, collection),
                 systems=rivals,
                 measures=(measure,),
                 progress=bar,
@@ -310,40 +310,27 @@ def _queries(counts: Sequence[AtQuery]) -> str:
     return "  ".join(f"{at.query}:{at.baseline:.2f}→{at.value:.2f}" for at in counts) or "none"
 
 
-class TemporaryIndexes:
-    """Builds the indexes of an evaluation in a temporary folder, each once."""
-
-    def __init__(self, home: Path, closing: ExitStack) -> None:
-        self._home = home
-        self._closing = closing
-        self._indexes: dict[tuple[str, str, str], Index] = {}
-
-    def index(
-        self, target: str, collection: Collection, preset: str, ranker: RankerName = "klsa"
-    ) -> Index:
-        """Return the index of a preset; cran and cran-1837, of the same documents, share one."""
-        from klsa_search.collection.public_collections import folder_name
-        from klsa_search.indexing.build import build
-
-        key = (folder_name(target), preset, ranker)
-        if key not in self._indexes:
-            index = build(
-                collection,
-                name=f"{len(self._indexes)}-{preset}",
-                home=self._home,
-                preset=preset,
-                ranker=ranker,
-            )
-            self._closing.callback(index.close)
-            self._indexes[key] = index
-        return self._indexes[key]
-
-
 @contextmanager
-def temporary_indexes() -> Iterator[TemporaryIndexes]:
-    """Yield temporary indexes, which are closed and removed at the end."""
+def temporary_indexes() -> Iterator[Callable[..., Index]]:
+    """Yield a function that builds temporary indexes, which are closed and removed at the end."""
+    from klsa_search.collection.public_collections import folder_name
+    from klsa_search.indexing.build import build
+
+    indexes: dict[tuple[str, str, str], Index] = {}
     with tempfile.TemporaryDirectory(prefix="klsa-eval-") as home, ExitStack() as closing:
-        yield TemporaryIndexes(Path(home), closing)
+
+        def index_of(
+            target: str, collection: Collection, preset: str, ranker: RankerName = "klsa"
+        ) -> Index:
+            """Return the index of a preset, built once, also for cran and cran-1837."""
+            key = (folder_name(target), preset, ranker)
+            if key not in indexes:
+                name = f"{len(indexes)}-{preset}"
+                index = build(collection, name=name, home=home, preset=preset, ranker=ranker)
+                indexes[key] = closing.enter_context(index)
+            return indexes[key]
+
+        yield index_of
 
 
 def open_targets(targets: Sequence[str], data: Path | None) -> dict[str, Collection]:

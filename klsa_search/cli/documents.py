@@ -22,7 +22,6 @@ from klsa_search.cli.options import (
 )
 from klsa_search.cli.output import echo, escaped, write_json
 from klsa_search.core.build_settings import FormSettings
-from klsa_search.core.progress import progress_bar
 from klsa_search.core.wording import counted
 
 if TYPE_CHECKING:
@@ -35,13 +34,7 @@ if TYPE_CHECKING:
 @source_options
 @settings_options(*FormSettings.model_fields, default="as the index reads them")
 @json_option
-def add(
-    path: Path,
-    source: Any,
-    reading: dict[str, Any],
-    as_json: bool,
-    **forms: Any,
-) -> None:
+def add(path: Path, source: Any, reading: dict[str, Any], as_json: bool, **forms: Any) -> None:
     """Add the documents of SOURCE to an index.
 
     SOURCE is as for klsa-index build. A document replaces the one with the same ID. Added
@@ -52,9 +45,8 @@ def add(
     from klsa_search.search.index import open_index
 
     collection = open_collection(source, **reading)
-    with progress_bar() as bar:
-        index = open_index(path)
-        added = index.add(collection, progress=bar, **without_none(forms))
+    index = open_index(path)
+    added = index.add(collection, progress=True, **without_none(forms))
     if as_json:
         facts = index_facts(index) | {"added": added, "warnings": added.warnings.as_json()}
         write_json(facts | reading_json(collection))
@@ -97,10 +89,8 @@ def refit(path: Path, memory: str | None, **options: Any) -> None:
     """
     from klsa_search.indexing.rewrite import refit as refit_index
 
-    with progress_bar() as bar:
-        index = refit_index(path, progress=bar, memory=memory, **without_none(options))
-    echo(f"{path.name}: {counted(len(index), 'document')}, generation {index.generation}")
-    index.close()
+    index = refit_index(path, progress=True, memory=memory, **without_none(options))
+    _write_rebuilt(path, index, counted(len(index), "document"))
 
 
 @klsa_index.command()
@@ -113,10 +103,8 @@ def compact(path: Path) -> None:
     """
     from klsa_search.indexing.compaction import compact as compact_index
 
-    with progress_bar() as bar:
-        index = compact_index(path, progress=bar)
-    echo(f"{path.name}: {counted(len(index), 'document')}, generation {index.generation}")
-    index.close()
+    index = compact_index(path, progress=True)
+    _write_rebuilt(path, index, counted(len(index), "document"))
 
 
 @klsa_index.command()
@@ -137,10 +125,14 @@ def split(path: Path, partitions: int, workers: int | None, memory: str | None) 
     """
     from klsa_search.indexing.rewrite import split as split_index
 
-    with progress_bar() as bar:
-        index = split_index(path, partitions, workers=workers, progress=bar, memory=memory)
+    index = split_index(path, partitions, workers=workers, progress=True, memory=memory)
     divided = f"{counted(len(index), 'document')} in {counted(partitions, 'partition')}"
-    echo(f"{path.name}: {divided}, generation {index.generation}")
+    _write_rebuilt(path, index, divided)
+
+
+def _write_rebuilt(path: Path, index: Index, content: str) -> None:
+    """Write the content of a new generation, and close it."""
+    echo(f"{path.name}: {content}, generation {index.generation}")
     index.close()
 
 
@@ -154,12 +146,9 @@ def index_facts(index: Index) -> dict[str, Any]:
     }
 
 
-_FOLDER = click.Path(path_type=Path)
-
-
 @klsa_index.command()
 @index_argument
-@click.argument("file", required=False, type=_FOLDER)
+@click.argument("file", required=False, type=click.Path(path_type=Path))
 def dump(path: Path, file: Path | None) -> None:
     """Write the live documents of an index as JSON lines, to FILE or standard output.
 
@@ -202,16 +191,13 @@ def repair(path: Path, memory: str | None) -> None:
     """
     from klsa_search.indexing.rewrite import repair as repair_index
 
-    with progress_bar() as bar:
-        done = repair_index(path, progress=bar, memory=memory)
-    index = done.index
+    done = repair_index(path, progress=True, memory=memory)
     if done.fault is None:
         echo(f"{path.name}: no damage found; nothing changed")
+        done.index.close()
     else:
         echo(f"damage found: {done.fault}")
-        repaired = f"repaired, {counted(len(index), 'document')}"
-        echo(f"{path.name}: {repaired}, generation {index.generation}")
-    index.close()
+        _write_rebuilt(path, done.index, f"repaired, {counted(len(done.index), 'document')}")
 
 
 @klsa_index.command()
@@ -221,12 +207,7 @@ def repair(path: Path, memory: str | None) -> None:
     required=True,
     help="Name the space of vectors, such as minilm; searches use this name",
 )
-@click.option(
-    "--embedder",
-    metavar="MODEL",
-    required=True,
-    help=f"Compute them by {MODELS}",
-)
+@click.option("--embedder", metavar="MODEL", required=True, help=f"Compute them by {MODELS}")
 @click.option(
     "--replace", is_flag=True, help="Compute all vectors again if they are by another model"
 )
@@ -239,19 +220,11 @@ def embed(path: Path, space: str, embedder: str, replace: bool, memory: str | No
     """
     from klsa_search.indexing.rewrite import embed as embed_index
 
-    with progress_bar() as bar:
-        done = embed_index(
-            path,
-            space=space,
-            embedder=embedder,
-            replace=replace,
-            progress=bar,
-            memory=memory,
-        )
-    index = done.index
+    done = embed_index(
+        path, space=space, embedder=embedder, replace=replace, progress=True, memory=memory
+    )
     if done.documents:
-        embedded = counted(done.documents, "document")
-        echo(f"{path.name}: embedded {embedded}, generation {index.generation}")
+        _write_rebuilt(path, done.index, f"embedded {counted(done.documents, 'document')}")
     else:
         echo(f"{path.name}: all documents have vectors in `{space}`; nothing changed")
-    index.close()
+        done.index.close()

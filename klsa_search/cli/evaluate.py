@@ -41,11 +41,6 @@ if TYPE_CHECKING:
     from klsa_search.search.index import Index
 
 
-def main() -> None:
-    """Run klsa-eval."""
-    run(klsa_eval)
-
-
 @klsa_eval.command("map")
 @click.argument("targets", metavar="TARGET...", nargs=-1, required=True)
 @data_option
@@ -71,11 +66,14 @@ def map_(
     make_folders(json_file, run_dir and run_dir / "any.run")
     means: dict[str, dict[str, dict[str, float]]] = {}
     notes: list[str] = []
-    with progress_bar() as bar, temporary_indexes() as indexes:
+    with progress_bar() as bar, temporary_indexes() as index_of:
         for target, collection in collections.items():
-            index_of = partial(indexes.index, target, collection)
             systems = judge_systems(
-                collection, index_of, run_dir=run_dir, progress=bar, note=notes.append
+                collection,
+                partial(index_of, target, collection),
+                run_dir=run_dir,
+                progress=bar,
+                note=notes.append,
             )
             means[collection.name] = {name: system.means() for name, system in systems.items()}
     if json_file is not None:
@@ -105,8 +103,8 @@ def figure(target: str, out: Path, data: Path | None, json_file: Path | None) ->
     (collection,) = open_targets([target], data).values()
     make_folders(json_file, out)
     notes: list[str] = []
-    with progress_bar() as bar, temporary_indexes() as indexes:
-        index = indexes.index(target, collection, "paper")
+    with progress_bar() as bar, temporary_indexes() as index_of:
+        index = index_of(target, collection, "paper")
         grid = measure_grid(collection, index, progress=bar, note=notes.append)
     echo_notes(notes)
     draw_grid(grid, out)
@@ -235,3 +233,6 @@ def _index(record: RunRecord, home: Path, source: Any, reading: dict[str, Any]) 
             index = build_as_recorded(record, collection, Path(folder), progress=bar)
         with closing(index):
             yield index
+
+
+main = partial(run, klsa_eval)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from klsa_search.cli import (  # noqa: F401 - they add their commands to the group
     build,
     documents,
@@ -15,7 +17,4 @@ from klsa_search.cli.main import klsa_index, run
 
 __all__ = ["klsa_index", "main"]
 
-
-def main() -> None:
-    """Run klsa-index."""
-    run(klsa_index)
+main = partial(run, klsa_index)

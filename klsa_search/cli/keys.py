@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, cast, get_args
 
@@ -204,6 +205,4 @@ def _row(key: Key, used: datetime | None) -> list[str]:
     ]
 
 
-def main() -> None:
-    """Run klsa-keys."""
-    run(klsa_keys)
+main = partial(run, klsa_keys)

@@ -34,7 +34,6 @@ from klsa_search.cli.output import (
     write_list,
     write_table,
 )
-from klsa_search.core.progress import progress_bar
 from klsa_search.core.wording import counted
 from klsa_search.errors import IndexNotFound, StoreError
 
@@ -157,8 +156,7 @@ def verify(path: Path, deep: bool) -> None:
     if deep:
         from klsa_search.indexing.verify import verify_deep
 
-        with progress_bar() as bar:
-            manifest = verify_deep(path, progress=bar)
+        manifest = verify_deep(path, progress=True)
     else:
         manifest = verify_index(path)
     compared = ", and BM25 data agree with the documents" if deep else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import click
@@ -41,6 +42,4 @@ def klsa_mcp(name: str | None, home: Path, port: int | None) -> None:
         mcp.run("streamable-http", port=port, stateless_http=True, json_response=True)
 
 
-def main() -> None:
-    """Run klsa-mcp."""
-    run(klsa_mcp)
+main = partial(run, klsa_mcp)

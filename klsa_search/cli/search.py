@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -336,6 +337,4 @@ def _check_record(record: Path, batch: Path | None, run_file: Path | None, url: 
         raise click.UsageError("--record must be another file than --batch and --run")
 
 
-def main() -> None:
-    """Run klsa-search."""
-    run(klsa_search)
+main = partial(run, klsa_search)

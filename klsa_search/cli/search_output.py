@@ -130,7 +130,8 @@ def write_results(results: SearchResults, sort: Sequence[str] = ()) -> None:
         fields = [name for name in sorted_by if any(name in hit.metadata for hit in results)]
         rows = [
             (
-                *(str(hit.rank), hit.id, f"{hit.score:.4f}", *_qualities(hit)),
+                *(str(hit.rank), hit.id, f"{hit.score:.4f}"),
+                *(() if hit.quality is None else (f"{hit.quality:.2f}",)),
                 *(_cell(hit.metadata.get(name, "")) for name in fields),
                 *_texts(hit),
             )
@@ -162,24 +163,13 @@ def _cell(value: Any) -> str:
 def as_dict(results: SearchResults) -> dict[str, Any]:
     """Return the results as a dictionary, without parts that were not requested."""
     facts = asdict(results)
-    for name in ("rules", "warnings"):
-        if not facts[name]:
+    for name in ("rules", "warnings", "tokens", "truncated", "quality"):
+        if facts[name] is None or facts[name] == ():
             del facts[name]
     facts["hits"] = [
         {name: value for name, value in hit.items() if value is not None} for hit in facts["hits"]
     ]
-    for name in ("tokens", "truncated"):
-        if facts[name] is None:
-            del facts[name]
-    if facts["quality"] is None:
-        del facts["quality"]
-    else:
-        facts["good_match"] = results.good_match
-    return facts
-
-
-def _qualities(hit: Hit) -> tuple[str, ...]:
-    return () if hit.quality is None else (f"{hit.quality:.2f}",)
+    return facts if results.quality is None else {**facts, "good_match": results.good_match}
 
 
 def _texts(hit: Hit) -> tuple[Cell, Cell]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -43,6 +44,4 @@ def _exit(*_: Any) -> NoReturn:
     raise SystemExit(0)
 
 
-def main() -> None:
-    """Run klsa-serve."""
-    run(serve)
+main = partial(run, serve)

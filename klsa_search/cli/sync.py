@@ -22,7 +22,6 @@ from klsa_search.cli.main import explain, klsa_index
 from klsa_search.cli.options import index_argument, json_option, source_options
 from klsa_search.cli.output import echo, write_json
 from klsa_search.core.installation import require
-from klsa_search.core.progress import progress_bar
 from klsa_search.core.wording import counted
 from klsa_search.errors import CollectionError, IndexNotFound, KlsaError
 
@@ -82,8 +81,7 @@ def sync(
         if watch:
             _watch(index, collection, max_delete, ids=ids)
             return
-        with progress_bar() as bar:
-            result = index.sync(collection, max_delete=max_delete, dry_run=dry_run, progress=bar)
+        result = index.sync(collection, max_delete=max_delete, dry_run=dry_run, progress=True)
         if as_json:
             facts = {"dry_run": dry_run, "warnings": result.warnings.as_json()}
             facts = index_facts(index) | result.as_json(ids=ids) | facts

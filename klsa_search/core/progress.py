@@ -153,6 +153,8 @@ class _Cell(AbstractContextManager["_Cell"]):
 
 
 def _in_notebook() -> bool:
+    if "IPython" not in sys.modules:
+        return False
     from rich.console import Console
 
     return Console().is_jupyter
