@@ -32,15 +32,15 @@ from klsa_search.errors import (
 from klsa_search.search.facet_search import facet_search
 from klsa_search.service.admission import Writes
 from klsa_search.service.analytics.recorder import Recorder
-from klsa_search.service.catalog import Catalog
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
+from klsa_search.service.open_indexes import OpenIndexes
 from tests.conftest import ROOT
 from tests.service.conftest import copy_home
 from tests.service.page.writable_service import writable
 from tests.service.sockets import serving
-from tests.support.application import catalog_app
+from tests.support.application import app_of_indexes
 from tests.support.waiting import PATIENCE
 from tools import blocking_client
 
@@ -73,7 +73,10 @@ def shop_path(built, tmp_path):
 
 @pytest.fixture
 def url(tmp_path, patient_service):
-    with Catalog(tmp_path, interval=0) as catalog, serving(catalog, writes=Writes()) as service:
+    with (
+        OpenIndexes(tmp_path, interval=0) as open_indexes,
+        serving(open_indexes, writes=Writes()) as service,
+    ):
         host, port = service.address
         yield f"http://{host}:{port}"
 
@@ -172,9 +175,9 @@ def test_vectors_are_sent_and_returned(client, tmp_path):
 
 def test_a_word_without_hits_gets_a_synonym(shop_path, tmp_path, patient_service):
     with (
-        Catalog(tmp_path, interval=0) as catalog,
+        OpenIndexes(tmp_path, interval=0) as open_indexes,
         Recorder(tmp_path, days=90, min_searches=2) as recorder,
-        serving(catalog, writes=Writes(), recorder=recorder) as service,
+        serving(open_indexes, writes=Writes(), recorder=recorder) as service,
         Client(url := "http://{}:{}".format(*service.address)) as client,
     ):
         shop = client.index("shop")
@@ -284,7 +287,10 @@ def test_any_request_of_the_api_can_be_sent(client, url):
 def test_a_wrong_key_is_refused(shop_path, tmp_path):
     file = tmp_path / "keys.json"
     key = add_key(file, "web", ["search"])
-    with Catalog(tmp_path, interval=0) as catalog, serving(catalog, keys=Keys(file, ())) as service:
+    with (
+        OpenIndexes(tmp_path, interval=0) as open_indexes,
+        serving(open_indexes, keys=Keys(file, ())) as service,
+    ):
         url = "http://{}:{}".format(*service.address)
         with Client(url, key=key) as client:
             assert client.index("shop").search("red").total > 0
@@ -297,7 +303,10 @@ def test_a_wrong_key_is_refused(shop_path, tmp_path):
 def test_a_tenant_token_finds_the_documents_of_its_filter(shop_path, tmp_path, patient_service):
     key = add_key(tmp_path / "keys.json", "shop", ["search"])
     keys = Keys(tmp_path / "keys.json", ())
-    with Catalog(tmp_path, interval=0) as catalog, serving(catalog, keys=keys) as service:
+    with (
+        OpenIndexes(tmp_path, interval=0) as open_indexes,
+        serving(open_indexes, keys=keys) as service,
+    ):
         host, port = service.address
         url = f"http://{host}:{port}"
 
@@ -439,8 +448,8 @@ def test_coroutines_find_the_same(shop_path, tmp_path):
         for n in range(3):
             yield {"id": f"bell {n}", "text": "A bell."}
 
-    async def ask(catalog):
-        transport = httpx.ASGITransport(catalog_app(catalog, writes=Writes()))
+    async def ask(open_indexes):
+        transport = httpx.ASGITransport(app_of_indexes(open_indexes, writes=Writes()))
         async with AsyncClient("http://there", transport=transport) as client:
             shop = client.index("shop")
             results = await shop.search("bicycle", facets=["price"])
@@ -459,8 +468,8 @@ def test_coroutines_find_the_same(shop_path, tmp_path):
             assert [each.name for each in await client.indexes()] == ["shop"]
             return results
 
-    with Catalog(tmp_path, interval=0) as catalog, open_index(shop_path) as index:
-        assert asyncio.run(ask(catalog)) == index.search("bicycle", facets=["price"])
+    with OpenIndexes(tmp_path, interval=0) as open_indexes, open_index(shop_path) as index:
+        assert asyncio.run(ask(open_indexes)) == index.search("bicycle", facets=["price"])
 
 
 @pytest.fixture
@@ -469,14 +478,17 @@ def jobs(shop_path, tmp_path, monkeypatch):
     monkeypatch.setattr("klsa_search.service.jobs.INTERVAL", 0.01)
     monkeypatch.setattr("klsa_search.service.routes.indexes.INTERVAL", 0.01)
     command = ["sh", "-c", 'test "$1" = "{}"']
-    with Catalog(tmp_path, interval=0) as catalog, Jobs(catalog, command, share=None) as jobs:
-        yield catalog, jobs
+    with (
+        OpenIndexes(tmp_path, interval=0) as open_indexes,
+        Jobs(open_indexes, command, share=None) as jobs,
+    ):
+        yield open_indexes, jobs
 
 
 def test_jobs_are_waited_for(jobs, patient_service):
-    catalog, running = jobs
+    open_indexes, running = jobs
     with (
-        serving(catalog, writes=Writes(), jobs=running) as service,
+        serving(open_indexes, writes=Writes(), jobs=running) as service,
         Client("http://{}:{}".format(*service.address)) as client,
     ):
         shop = client.index("shop")
@@ -503,10 +515,10 @@ def test_jobs_are_waited_for(jobs, patient_service):
 
 
 def test_coroutines_wait_for_jobs(jobs):
-    catalog, running = jobs
+    open_indexes, running = jobs
 
     async def ask():
-        transport = httpx.ASGITransport(catalog_app(catalog, writes=Writes(), jobs=running))
+        transport = httpx.ASGITransport(app_of_indexes(open_indexes, writes=Writes(), jobs=running))
         async with AsyncClient("http://there", transport=transport) as client:
             shop = client.index("shop")
             done = await client.wait(await shop.refit())

@@ -17,17 +17,17 @@ from klsa_search.search.index import Index
 from klsa_search.service.admission import Admission, Writes
 from klsa_search.service.analytics.recorder import Recorder
 from klsa_search.service.analytics.store import ID_BITS, EventRow, SearchRow, Store
-from klsa_search.service.catalog import Catalog
 from klsa_search.service.changes import ChangeNotices
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.middleware.bodies import LINES
 from klsa_search.service.middleware.clients import Rates
+from klsa_search.service.open_indexes import OpenIndexes
 from klsa_search.service.signing import PAGE_HEADER
 from tests.conftest import ROOT
 from tests.project.test_public_api import METADATA, REPORTS
-from tests.support.application import catalog_app
+from tests.support.application import app_of_indexes
 from tests.support.client import AppClient
 
 PAGE = ROOT / "docs" / "reference" / "http-examples.md"
@@ -386,10 +386,10 @@ class Visited(Recorder):
 def service(home, **options):
     """A client of a service over a home, which may be written to."""
     home.mkdir(exist_ok=True)
-    with Catalog(home, interval=0) as catalog:
-        refits = Jobs(catalog, ["none"], share=None)  # nothing is begun, as nothing looks
-        app = catalog_app(
-            catalog, jobs=refits, **({"writes": Writes(), "recorder": Visited(home)} | options)
+    with OpenIndexes(home, interval=0) as open_indexes:
+        refits = Jobs(open_indexes, ["none"], share=None)  # nothing is begun, as nothing looks
+        app = app_of_indexes(
+            open_indexes, jobs=refits, **({"writes": Writes(), "recorder": Visited(home)} | options)
         )
         yield AppClient(app, raise_server_exceptions=False)
 

@@ -19,11 +19,11 @@ from klsa_search.core.config import Settings
 from klsa_search.core.parameters import ParsingSettings, RankingSettings
 from klsa_search.search import costs
 from klsa_search.search.rankers import RANKERS
-from klsa_search.service.catalog import Catalog
+from klsa_search.service.open_indexes import OpenIndexes
 from klsa_search.service.openapi import LISTS
 from klsa_search.service.settings import ServiceSettings
 from tests.conftest import ROOT
-from tests.support.application import catalog_app
+from tests.support.application import app_of_indexes
 from tools.scopes_page import scopes_by_operation
 
 FOLDER = ROOT / "docs" / "reference"
@@ -339,8 +339,8 @@ def http_page():
         f"\n- {LISTS} Any other parameter that is given twice is an error."
         "\n- Errors have one format: see [Error codes](error-codes.md)."
     )
-    with tempfile.TemporaryDirectory() as folder, Catalog(Path(folder)) as catalog:
-        schema = catalog_app(catalog).openapi()
+    with tempfile.TemporaryDirectory() as folder, OpenIndexes(Path(folder)) as open_indexes:
+        schema = app_of_indexes(open_indexes).openapi()
     scopes = scopes_by_operation()
     of_search = rows_of(schema["paths"]["/search"]["get"], schema["components"]["schemas"])
     for path, methods in schema["paths"].items():

@@ -19,7 +19,7 @@ from benchmarks.faults.tally import Tally
 from klsa_search import build, open_index
 from klsa_search.errors import IndexNotFound, StoreError
 from klsa_search.indexing import refit
-from klsa_search.service.catalog import Catalog
+from klsa_search.service.open_indexes import OpenIndexes
 from klsa_search.storage.backup import back_up
 from klsa_search.storage.replication import follow
 from klsa_search.storage.repository import Repository
@@ -56,8 +56,8 @@ def _kill(folder: Path, who: str, times: int) -> Tally:
     running = {name: start() for name, start in programs.items()}
     lags: list[float] = []
     recoveries: list[float] = []
-    with Catalog(own, interval=0) as catalog:
-        observer = _Observer(catalog, journal, tally, lags)
+    with OpenIndexes(own, interval=0) as open_indexes:
+        observer = _Observer(open_indexes, journal, tally, lags)
         try:
             observer.wait_for(1)
             for number in range(times):
@@ -96,8 +96,15 @@ def _kill(folder: Path, who: str, times: int) -> Tally:
 class _Observer:
     """Looks at what a follower serves, and compares it with what the leader wrote."""
 
-    def __init__(self, catalog: Catalog, journal: Path, tally: Tally, lags: list[float]) -> None:
-        self._catalog, self._journal, self._tally, self._lags = catalog, journal, tally, lags
+    def __init__(
+        self, open_indexes: OpenIndexes, journal: Path, tally: Tally, lags: list[float]
+    ) -> None:
+        self._open_indexes, self._journal, self._tally, self._lags = (
+            open_indexes,
+            journal,
+            tally,
+            lags,
+        )
         self.state = 0
         self.looks = 0
 
@@ -116,7 +123,7 @@ class _Observer:
         """Look once."""
         time.sleep(0.01)
         try:
-            with self._catalog.use(_NAME) as index:
+            with self._open_indexes.use(_NAME) as index:
                 texts = {each.id: each.text for each in index.live_documents()}
                 found = index.search("state", k=len(_IDS)).total
         except IndexNotFound:  # before the first backup

@@ -33,8 +33,8 @@ from klsa_search.service.application import (
     opener_of,
     writes_without_key,
 )
-from klsa_search.service.catalog import Catalog
 from klsa_search.service.middleware.auth import Keys
+from klsa_search.service.open_indexes import OpenIndexes
 from klsa_search.service.request_log import CHANGES, REQUESTS, JsonLog
 from klsa_search.service.server import (
     check_certificate,
@@ -65,8 +65,8 @@ def serve_until_stopped(
         report(f"Joining the cluster `{settings.cluster}`")
     if count := len(indexes_in(settings.home)):
         report(f"Opening {count} index{'es' if count > 1 else ''} in {settings.home}")
-    with Catalog(settings.home, opener=opener_of(settings)) as catalog:
-        served = _served(catalog, report)
+    with OpenIndexes(settings.home, opener=opener_of(settings)) as open_indexes:
+        served = _served(open_indexes, report)
         with listen(settings.host, settings.port) as listener:
             loopback = is_loopback(listener)
             keys = keys_of(settings, loopback=loopback)
@@ -75,13 +75,13 @@ def serve_until_stopped(
             _announce(served, settings, address, keys, keyless=keyless)
             raise_descriptor_limit()
             if settings.workers > 1:
-                catalog.close()
+                open_indexes.close()
                 gc.freeze()  # else the collection at exit takes seconds
                 _serve_with_workers(
                     settings, partial(worker_app, options, config, loopback=loopback), listener
                 )
             else:
-                _serve(settings, catalog, listener, loopback=loopback)
+                _serve(settings, open_indexes, listener, loopback=loopback)
 
 
 _SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 - the folder below it is private
@@ -138,16 +138,16 @@ def worker_app(options: Mapping[str, Any], config: Path | None, *, loopback: boo
 
 def _serve(
     settings: ServiceSettings,
-    catalog: Catalog,
+    open_indexes: OpenIndexes,
     listener: socket.socket,
     *,
     loopback: bool,
 ) -> None:
     """Serve in this process until a signal."""
-    resources = open_resources(settings, catalog=catalog, loopback=loopback)
+    resources = open_resources(settings, open_indexes=open_indexes, loopback=loopback)
 
     def stop(*_: Any) -> NoReturn:
-        if catalog.is_busy or resources.admission.is_busy or resources.heavy.is_busy:
+        if open_indexes.is_busy or resources.admission.is_busy or resources.heavy.is_busy:
             end_process(0)
         raise SystemExit(0)
 
@@ -225,15 +225,17 @@ def is_loopback(listener: socket.socket) -> bool:
     return ipaddress.ip_address(listener.getsockname()[0].partition("%")[0]).is_loopback
 
 
-def _served(catalog: Catalog, report: Report) -> list[str]:
+def _served(open_indexes: OpenIndexes, report: Report) -> list[str]:
     """Return the names of the served indexes, and warn of others; StoreError if all are damaged."""
-    statuses = catalog.statuses()
+    statuses = open_indexes.statuses()
     for status in statuses:
         if status.failure is not None:
             report(f"warning: index `{status.name}` cannot be served: {status.failure}")
     names = [status.name for status in statuses if status.index is not None]
     if statuses and not names:
-        raise StoreError(f"no index in `{catalog.home}` can be served; repair one, as shown above")
+        raise StoreError(
+            f"no index in `{open_indexes.home}` can be served; repair one, as shown above"
+        )
     return names
 
 

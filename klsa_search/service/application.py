@@ -26,8 +26,6 @@ from klsa_search.service import openapi
 from klsa_search.service.admission import INLINE_SECONDS, MAX_QUEUE_DELAY, Admission, Writes
 from klsa_search.service.analytics.recorder import Recorder
 from klsa_search.service.background import Replication
-from klsa_search.service.catalog import Catalog
-from klsa_search.service.catalog_entries import IndexOpener
 from klsa_search.service.changes import ChangeNotices
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.metrics import Metrics
@@ -40,6 +38,7 @@ from klsa_search.service.middleware.clients import (
     names_of_this_machine,
 )
 from klsa_search.service.middleware.guard import Guard
+from klsa_search.service.open_indexes import OpenIndexes
 from klsa_search.service.page_files import PREFIX, SearchPage
 from klsa_search.service.request_log import RequestLog
 from klsa_search.service.resources import Resources
@@ -58,6 +57,7 @@ from klsa_search.service.routes import (
     sync,
 )
 from klsa_search.service.schemas import errors
+from klsa_search.service.served_index import IndexOpener
 from klsa_search.service.server import log_no_cancellations
 from klsa_search.service.settings import ServiceSettings, read_settings
 from klsa_search.service.signing import Sessions, Signer, TenantTokens
@@ -163,12 +163,12 @@ def create_app(
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
     page = SearchPage(settings.title, logo=settings.logo, front_index=settings.front_index)
-    metrics, signer = Metrics(shared), Signer(shared.catalog.home)
+    metrics, signer = Metrics(shared), Signer(shared.open_indexes.home)
     tokens, sessions = TenantTokens(signer), Sessions(signer)
     app.state.resources, app.state.page = shared, page
     app.state.metrics, app.state.write_failures = (
         metrics,
-        WriteFailures(metrics, shared.catalog.home),
+        WriteFailures(metrics, shared.open_indexes.home),
     )
     app.state.signer, app.state.tenant_tokens, app.state.sessions = signer, tokens, sessions
     app.state.sign_in = SignIn(shared.keys)
@@ -195,22 +195,22 @@ def create_app(
 
 
 def open_resources(
-    settings: ServiceSettings, *, catalog: Catalog | None = None, loopback: bool
+    settings: ServiceSettings, *, open_indexes: OpenIndexes | None = None, loopback: bool
 ) -> Resources:
     """Return what the requests of an application share, as its settings say.
 
-    catalog  by default opened now
+    open_indexes  by default opened now
     Errors as of `create_app`.
     """
     keys = keys_of(settings, loopback=loopback)
-    catalog = catalog or Catalog(settings.home, opener=opener_of(settings))
+    open_indexes = open_indexes or OpenIndexes(settings.home, opener=opener_of(settings))
     jobs = recorder = None
     if settings.writable is not False:
         embedders = [
             option for embedder in settings.embedders for option in ("--embedder", embedder)
         ]
         command = command_of(CHILD, "refit", "--home", str(settings.home), *embedders)
-        jobs = Jobs(catalog, command, share=settings.refit_threshold or None)
+        jobs = Jobs(open_indexes, command, share=settings.refit_threshold or None)
     if settings.analytics:
         recorder = Recorder(
             settings.home,
@@ -222,7 +222,7 @@ def open_resources(
         "request_timeout": settings.request_timeout,
     }
     return Resources(
-        catalog=catalog,
+        open_indexes=open_indexes,
         keys=keys,
         admission=Admission(
             running=settings.threads,

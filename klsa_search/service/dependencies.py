@@ -61,8 +61,8 @@ class Requires:
         if request.method != "GET" and not _CHANGING.isdisjoint(self.scopes):
             request.state.is_change = True  # for the audit log, refused or not
         service = service_of(request)
-        if not service.catalog.is_listed:
-            await asyncio.to_thread(service.catalog.list_again)
+        if not service.open_indexes.is_listed:
+            await asyncio.to_thread(service.open_indexes.list_again)
         if service.access.filters is not None and not self.tenants:
             raise InsufficientScope(
                 "a tenant token cannot be used here; it can search, suggest, search facets, "

@@ -27,7 +27,6 @@ from klsa_search.search.filters.parser import And
 from klsa_search.search.index import Index
 from klsa_search.service.admission import Writes
 from klsa_search.service.analytics.recorder import Recorder
-from klsa_search.service.catalog_entries import Status
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.keys import Scope
 from klsa_search.service.metrics import Metrics
@@ -35,6 +34,7 @@ from klsa_search.service.middleware.auth import Access
 from klsa_search.service.resources import Resources
 from klsa_search.service.schemas.base import Answer, IndexAnswer, elapsed, encoded
 from klsa_search.service.schemas.errors import is_fault, shown_message
+from klsa_search.service.served_index import Status
 from klsa_search.service.write_failures import WriteFailures
 
 A = TypeVar("A", bound=Answer)
@@ -55,7 +55,7 @@ class IndexService:
     def __init__(self, shared: State, access: Access, state: dict[str, Any]) -> None:
         resources: Resources = shared.resources
         self.access = access
-        self.catalog = resources.catalog
+        self.open_indexes = resources.open_indexes
         self.jobs = resources.jobs
         self.metrics: Metrics = shared.metrics
         self.recorder = resources.recorder
@@ -67,7 +67,7 @@ class IndexService:
         self.state = state
 
     def statuses(self, extra_index: str | None = None) -> list[Status]:
-        """Return the states of the visible indexes: see `Catalog.statuses`.
+        """Return the states of the visible indexes: see `OpenIndexes.statuses`.
 
         extra_index  name of another index to return the state of
 
@@ -77,17 +77,17 @@ class IndexService:
         if self.access.filters is not None:
             return []
         sees = self.access.sees
-        home = self.catalog.home
+        home = self.open_indexes.home
         return [
             replace(status, failure=status.failure and shown_message(status.failure, home))
-            for status in self.catalog.statuses()
+            for status in self.open_indexes.statuses()
             if status.name == extra_index or sees(status.name)
         ]
 
     def aliases(self) -> dict[str, str]:
         """Return the aliases of visible indexes by name, and those that the access names."""
         sees = self.access.sees
-        aliases = self.catalog.aliases().items()
+        aliases = self.open_indexes.aliases().items()
         return {name: index for name, index in aliases if sees(name) or sees(index)}
 
     def has_job(self, job: Job) -> bool:
@@ -105,7 +105,7 @@ class IndexService:
         if name is None:
             self.access.require(scope)
             return None
-        index = self.catalog.aliases().get(name, name)
+        index = self.open_indexes.aliases().get(name, name)
         self.access.require(scope, index if self.access.sees(index) else name)
         return index
 
@@ -135,7 +135,7 @@ class IndexService:
             return name
         aliases = sorted(self.aliases())
         served = sorted(
-            status.name for status in self.catalog.statuses() if self.access.sees(status.name)
+            status.name for status in self.open_indexes.statuses() if self.access.sees(status.name)
         )
         choices = ", ".join(served or aliases) or "none"
         if name is None:
@@ -151,7 +151,7 @@ class IndexService:
 
         extra_index  see `statuses`
         """
-        await asyncio.to_thread(self.catalog.catch_up_all)
+        await asyncio.to_thread(self.open_indexes.catch_up_all)
         return self.statuses(extra_index)
 
     def is_searchable(self, statuses: Sequence[Status]) -> bool:
@@ -183,7 +183,7 @@ class IndexService:
         cost: Callable[[Index], float] | None = None,
         quick: Callable[[Index], bool] | None = None,
     ) -> Response:
-        """Return the JSON of what `compute` returns; see `Catalog.use` and `Admission.run`.
+        """Return the JSON of what `compute` returns; see `OpenIndexes.use` and `Admission.run`.
 
         heavy  whether to use the threads for expensive requests, which delay no others
         cost   estimates the milliseconds; the request is heavy above `MAX_LIGHT_COST`
@@ -204,19 +204,19 @@ class IndexService:
             return answer if isinstance(answer, bytes) else encoded(answer)
 
         def work() -> bytes:
-            with self.catalog.use(name) as index:
+            with self.open_indexes.use(name) as index:
                 return as_json(index)
 
         def inline() -> bytes | None:
-            with self.catalog.use_if_current(name) as index:
+            with self.open_indexes.use_if_current(name) as index:
                 return as_json(index) if index is not None and quick and quick(index) else None
 
         answer = await self.admission.run_inline(inline) if quick is not None else None
         if answer is None:
             if cost is not None:
-                if not self.catalog.is_current(name):
-                    await self.admission.run(partial(self.catalog.catch_up, name))
-                with self.catalog.use_if_current(name) as index:
+                if not self.open_indexes.is_current(name):
+                    await self.admission.run(partial(self.open_indexes.catch_up, name))
+                with self.open_indexes.use_if_current(name) as index:
                     heavy = cost_for(index, token_filter, cost) > MAX_LIGHT_COST
             pool = self.heavy if heavy else self.admission
             answer = await pool.run(work)
@@ -259,12 +259,12 @@ class IndexService:
         """Return what `compute` returns for an index that the request may write to, unchanged.
 
         long  whether it reads a body of any size
-        IndexNotFound, InsufficientScope; see `Catalog.use`.
+        IndexNotFound, InsufficientScope; see `OpenIndexes.use`.
         """
         target = self.resolve("write", name) or name
 
         def work() -> T:
-            with self.catalog.use(target) as index:
+            with self.open_indexes.use(target) as index:
                 self.state["index"] = index.name
                 return compute(index)
 
@@ -273,11 +273,11 @@ class IndexService:
         return await self.writes.read(work)
 
     async def write(self, name: str, change: Callable[[Index], T]) -> T:
-        """Run `change`, and return its result: `Catalog.writing`."""
+        """Run `change`, and return its result: `OpenIndexes.writing`."""
         target = self.resolve("write", name) or name
 
         def work() -> T:
-            with self.catalog.writing(target) as index:
+            with self.open_indexes.writing(target) as index:
                 self.state["index"] = index.name
                 return change(index)
 

@@ -1,7 +1,7 @@
 """Jobs: refits and compactions of indexes in a child process, automatic or requested.
 
 An index is refitted when its drift reaches a threshold, or when a client requests it, possibly with
-other settings. It is compacted when opening it reads many later documents. The catalog loads the
+other settings. It is compacted when opening it reads many later documents. The service loads the
 new generation like any other. All processes of a service share one record of jobs
 (`job_ledger.py`), and one of them works at a time.
 """
@@ -24,8 +24,8 @@ from klsa_search.core.service_reports import Job, JobKind, Setting
 from klsa_search.errors import IndexBusy, StoreError
 from klsa_search.search.index import Index
 from klsa_search.service.background import BackgroundWork, PeriodicTask
-from klsa_search.service.catalog import Catalog
 from klsa_search.service.job_ledger import JobHistory, JobLedger
+from klsa_search.service.open_indexes import OpenIndexes
 from klsa_search.service.schemas.errors import shown_message
 from klsa_search.storage.names import is_built
 
@@ -68,7 +68,7 @@ _log = logging.getLogger(__name__)
 
 
 class Jobs(BackgroundWork):
-    """Refits and compacts the indexes of a catalog, one at a time: requested ones first.
+    """Refits and compacts the indexes of a directory, one at a time: requested ones first.
 
     command  command that refits an index: `--settings JSON` and its name are appended, for a
              compaction `--compact` and its name; it ends when its stdin closes, writes its progress
@@ -78,11 +78,13 @@ class Jobs(BackgroundWork):
     As a context manager it checks for due jobs once a second, in its own thread.
     """
 
-    def __init__(self, catalog: Catalog, command: Sequence[str], *, share: float | None) -> None:
-        self._catalog = catalog
+    def __init__(
+        self, open_indexes: OpenIndexes, command: Sequence[str], *, share: float | None
+    ) -> None:
+        self._open_indexes = open_indexes
         self._command = command
         self._share = share
-        self._ledger = JobLedger(catalog.home)
+        self._ledger = JobLedger(open_indexes.home)
         self._lock = threading.Lock()  # of the following
         self._closed = threading.Event()
         self._process: subprocess.Popen[str] | None = None
@@ -165,7 +167,7 @@ class Jobs(BackgroundWork):
 
     def _start_due_job(self, share: float, history: JobHistory) -> bool:
         due: list[tuple[float, str, str, JobKind]] = []
-        for status in self._catalog.statuses():
+        for status in self._open_indexes.statuses():
             index = status.index
             if index is None:
                 continue
@@ -223,8 +225,8 @@ class Jobs(BackgroundWork):
     def _end(self, job: Job, seconds: float, error: str | None) -> None:
         built = None
         if error is None:
-            self._catalog.load(job.index)
-            served = {status.name: status.index for status in self._catalog.statuses()}
+            self._open_indexes.load(job.index)
+            served = {status.name: status.index for status in self._open_indexes.statuses()}
             index = served.get(job.index)  # None if it was deleted meanwhile
             built = None if index is None else index.generation
         with self._ledger.change() as history:
@@ -243,7 +245,7 @@ class Jobs(BackgroundWork):
         built: str | None = None,
     ) -> None:
         """Record the end of a job, and log a failure."""
-        is_deleted = not is_built(self._catalog.home / job.index)
+        is_deleted = not is_built(self._open_indexes.home / job.index)
         if error is not None and (is_deleted or history.find(job.id).cancelling):
             history.end(job.id, "cancelled", seconds=seconds)
             return
@@ -251,7 +253,7 @@ class Jobs(BackgroundWork):
             progress = {"phase": None, "done": 0, "total": None}
             history.end(job.id, "done", seconds=seconds, built=built, **progress)
         else:
-            shown = shown_message(error, self._catalog.home)
+            shown = shown_message(error, self._open_indexes.home)
             history.end(job.id, "failed", seconds=seconds, error=shown)
             _log.warning("%s of %s failed: %s", job.kind, job.index, error)
 

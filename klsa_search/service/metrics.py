@@ -32,9 +32,9 @@ from starlette.types import Scope
 from klsa_search.errors import StoreError
 from klsa_search.service.admission import Admission
 from klsa_search.service.background import PeriodicTask, Replication
-from klsa_search.service.catalog_entries import Status
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.resources import Resources
+from klsa_search.service.served_index import Status
 
 _METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
 _OTHER = "other"

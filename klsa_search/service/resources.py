@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from klsa_search.service.admission import Admission, Writes
 from klsa_search.service.analytics.recorder import Recorder
 from klsa_search.service.background import BackgroundWork, PeriodicTask, Replication
-from klsa_search.service.catalog import Catalog
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.middleware.clients import Rates
+from klsa_search.service.open_indexes import OpenIndexes
 from klsa_search.service.received_files import remove_abandoned
 
 
@@ -29,7 +29,7 @@ class Resources:
     recorder      of analytics; None if they are off
     """
 
-    catalog: Catalog
+    open_indexes: OpenIndexes
     keys: Keys
     admission: Admission
     heavy: Admission
@@ -41,12 +41,12 @@ class Resources:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Run refits, replications and analytics until the block ends; then close the catalog.
+        """Run refits, replications and analytics until the block ends; then close the indexes.
 
         At the start, files are removed that a killed service has left.
         """
         with ExitStack() as started:
-            started.callback(self.catalog.close)
+            started.callback(self.open_indexes.close)
             remove_abandoned()
             for task in self._background:
                 started.enter_context(task)
@@ -61,7 +61,7 @@ class Resources:
     @property
     def watches(self) -> list[PeriodicTask]:
         """The periodic tasks."""
-        return [self.catalog.watch, *(task.watch for task in self._background)]
+        return [self.open_indexes.watch, *(task.watch for task in self._background)]
 
     @property
     def _background(self) -> list[BackgroundWork]:

@@ -7,9 +7,9 @@ from contextlib import suppress
 import pytest
 
 from klsa_search import build
-from klsa_search.service.catalog import Catalog
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
+from klsa_search.service.open_indexes import OpenIndexes
 from klsa_search.storage.catalog import set_alias
 from tests.service.conftest import copy_home
 from tests.service.sockets import serving
@@ -46,16 +46,16 @@ def url_of(home, monkeypatch, patient_service):
     opened = []
 
     def served(**options):
-        catalog = Catalog(home, interval=0)
-        service = serving(catalog, **options)
-        opened.append((catalog, service))
+        open_indexes = OpenIndexes(home, interval=0)
+        service = serving(open_indexes, **options)
+        opened.append((open_indexes, service))
         host, port = service.__enter__().address
         return f"http://{host}:{port}"
 
     yield served
-    for catalog, service in opened:
+    for open_indexes, service in opened:
         service.__exit__(None, None, None)
-        catalog.close()
+        open_indexes.close()
 
 
 ASKED = [

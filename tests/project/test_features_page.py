@@ -9,11 +9,11 @@ import pytest
 from klsa_search import build
 from klsa_search.evaluation.run_records import record_run, write_record
 from klsa_search.service.admission import Writes
-from klsa_search.service.catalog import Catalog
+from klsa_search.service.open_indexes import OpenIndexes
 from tests.conftest import ROOT
 from tests.project.test_public_api import METADATA, REPORTS
 from tests.service.test_guide import sent
-from tests.support.application import catalog_app
+from tests.support.application import app_of_indexes
 from tests.support.client import AppClient
 from tools.openapi_examples import LAMP
 from tools.reference_page import COMMANDS
@@ -70,8 +70,8 @@ def test_every_row_has_a_command_or_says_no():
 def test_examples_of_features_run(folder, command, capsys):
     program, *arguments = shlex.split(command)
     if program == "curl":
-        with Catalog(folder / "index", interval=0) as catalog:
-            client = AppClient(catalog_app(catalog, writes=Writes()))
+        with OpenIndexes(folder / "index", interval=0) as open_indexes:
+            client = AppClient(app_of_indexes(open_indexes, writes=Writes()))
             assert sent(client, *arguments).text
     else:
         COMMANDS[program].main(arguments, prog_name=program, standalone_mode=False)

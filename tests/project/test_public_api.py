@@ -18,8 +18,8 @@ import klsa_search as klsa
 from klsa_search.errors import MissingExtra
 from klsa_search.service.admission import Writes
 from klsa_search.service.analytics.recorder import Recorder
-from klsa_search.service.catalog import Catalog
 from klsa_search.service.jobs import Jobs
+from klsa_search.service.open_indexes import OpenIndexes
 from tests.service.sockets import serving
 from tools import public_api
 
@@ -180,11 +180,11 @@ def failures_of(found, names):
     runner = doctest.DocTestRunner(optionflags=flags)
     with ExitStack() as stack:
         if any("(url" in example.source for example in found.examples):
-            catalog = stack.enter_context(Catalog(Path("index"), interval=0))
-            jobs = Jobs(catalog, ["none"], share=None)  # not started: jobs wait
+            open_indexes = stack.enter_context(OpenIndexes(Path("index"), interval=0))
+            jobs = Jobs(open_indexes, ["none"], share=None)  # not started: jobs wait
             recorder = Recorder(Path("index"), days=90, min_searches=2)  # stores nothing
             options = {"writes": Writes(), "jobs": jobs, "recorder": recorder}
-            service = stack.enter_context(serving(catalog, **options))
+            service = stack.enter_context(serving(open_indexes, **options))
             names["url"] = "http://{}:{}".format(*service.address)
         found.globs.update(names)
         runner.run(found, out=told.append, clear_globs=False)

@@ -14,8 +14,8 @@ from klsa_search.indexing import embed
 from klsa_search.search import models
 from klsa_search.search.index import open_index
 from klsa_search.service.admission import Writes
-from klsa_search.service.catalog import Catalog
-from tests.support.application import catalog_app
+from klsa_search.service.open_indexes import OpenIndexes
+from tests.support.application import app_of_indexes
 from tests.support.client import AppClient
 from tests.support.embedders import Meanings
 from tests.support.processes import run_python
@@ -227,8 +227,8 @@ def test_over_http_and_in_a_restricted_view(path):
     def opener(path):
         return open_index(path, embedders={"m": Meanings()})
 
-    with Catalog(path.parent, interval=0, opener=opener) as catalog:
-        client = AppClient(catalog_app(catalog, writes=Writes()))
+    with OpenIndexes(path.parent, interval=0, opener=opener) as open_indexes:
+        client = AppClient(app_of_indexes(open_indexes, writes=Writes()))
         answer = client.get("/search?q=car").json()
         assert answer["hits"][0]["id"] == "a"
         assert "warnings" not in answer
@@ -238,8 +238,8 @@ def test_over_http_and_in_a_restricted_view(path):
     def failing(path):
         return open_index(path, embedders={"m": Meanings(fault=fail)})
 
-    with Catalog(path.parent, interval=0, opener=failing) as catalog:
-        client = AppClient(catalog_app(catalog, writes=Writes()))
+    with OpenIndexes(path.parent, interval=0, opener=failing) as open_indexes:
+        client = AppClient(app_of_indexes(open_indexes, writes=Writes()))
         assert "is down" in client.get("/search?q=care").json()["warnings"][0]
         answer = client.put("/indexes/cars/documents/f", json={"text": "A pump."}).json()
         assert answer["warnings"][0]["field"] == "_vectors"

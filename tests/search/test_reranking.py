@@ -13,8 +13,8 @@ from klsa_search.embedding import model
 from klsa_search.embedding.model import CheckedReranker
 from klsa_search.errors import QueryError
 from klsa_search.search.index import open_index
-from klsa_search.service.catalog import Catalog
-from tests.support.application import catalog_app
+from klsa_search.service.open_indexes import OpenIndexes
+from tests.support.application import app_of_indexes
 from tests.support.client import AppClient
 
 DOCUMENTS = [
@@ -163,8 +163,8 @@ def test_over_http(folder):
     def opener(path):
         return open_index(path, reranker=longest)
 
-    with Catalog(folder.parent, interval=0, opener=opener) as catalog:
-        client = AppClient(catalog_app(catalog))
+    with OpenIndexes(folder.parent, interval=0, opener=opener) as open_indexes:
+        client = AppClient(app_of_indexes(open_indexes))
         answer = client.get("/search?q=wet+roads&k=2&rerank=8").json()
         with open_index(folder, reranker=longest) as index:
             expected = index.search("wet roads", 2, rerank=8)
@@ -177,8 +177,8 @@ def test_over_http(folder):
     def failing(path):
         return open_index(path, reranker=WRONG["raises"])
 
-    with Catalog(folder.parent, interval=0, opener=failing) as catalog:
-        answer = AppClient(catalog_app(catalog)).get("/search?q=wet+roads&rerank=8").json()
+    with OpenIndexes(folder.parent, interval=0, opener=failing) as open_indexes:
+        answer = AppClient(app_of_indexes(open_indexes)).get("/search?q=wet+roads&rerank=8").json()
         assert "ZeroDivisionError" in answer["warnings"][0]
         assert read(ResultsJson)(answer).warnings == tuple(answer["warnings"])
 

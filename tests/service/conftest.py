@@ -6,11 +6,11 @@ import pytest
 from klsa_search.indexing.build import build
 from klsa_search.service import application
 from klsa_search.service.admission import Writes
-from klsa_search.service.catalog import Catalog
 from klsa_search.service.middleware import auth
+from klsa_search.service.open_indexes import OpenIndexes
 from klsa_search.storage.checksums import note_checked
 from klsa_search.storage.manifest import read_manifest
-from tests.support.application import catalog_app
+from tests.support.application import app_of_indexes
 from tests.support.client import AppClient
 
 DOCUMENTS = [
@@ -32,7 +32,7 @@ def build_tiny(home, name="tiny", documents=DOCUMENTS):
 
 
 def copy_home(home, path):
-    """Copy indexes as they were checked: else each catalog compares their checksums once more."""
+    """Copy indexes as they were checked: else each service compares their checksums once more."""
     shutil.copytree(home, path, dirs_exist_ok=True)
     for generation in path.glob("*/000001"):
         note_checked(generation, read_manifest(generation))
@@ -101,32 +101,32 @@ def home(two_home, tmp_path):
 
 @pytest.fixture(scope="module")
 def shared_catalog(two_home, tmp_path_factory):
-    """A catalog of two indexes for tests whose subject is not what the indexes contain."""
+    """Two open indexes for tests whose subject is not what the indexes contain."""
     home = copy_home(two_home, tmp_path_factory.mktemp("shared"))
-    with Catalog(home, interval=0) as catalog:
-        yield catalog
+    with OpenIndexes(home, interval=0) as open_indexes:
+        yield open_indexes
 
 
 @pytest.fixture
-def catalog_of():
+def indexes_of():
     """Open a home for the test; every look at it is a fresh one."""
     opened = []
 
     def open_home(home):
-        opened.append(Catalog(home, interval=0))
+        opened.append(OpenIndexes(home, interval=0))
         return opened[-1]
 
     yield open_home
-    for catalog in opened:
-        catalog.close()
+    for open_indexes in opened:
+        open_indexes.close()
 
 
 @pytest.fixture
-def client_of(catalog_of):
+def client_of(indexes_of):
     """A client of the service over a home; an internal error is an answer, not an exception."""
 
     def client(home, **options):
-        return AppClient(catalog_app(catalog_of(home), **options), raise_server_exceptions=False)
+        return AppClient(app_of_indexes(indexes_of(home), **options), raise_server_exceptions=False)
 
     return client
 
@@ -146,8 +146,8 @@ def writer(client_of, home):
 @pytest.fixture(scope="session")
 def tiny_client(tiny_home):
     """A client of a service over that home."""
-    with Catalog(tiny_home, interval=0) as catalog:
-        yield AppClient(catalog_app(catalog), raise_server_exceptions=False)
+    with OpenIndexes(tiny_home, interval=0) as open_indexes:
+        yield AppClient(app_of_indexes(open_indexes), raise_server_exceptions=False)
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ import uvicorn
 from klsa_search.service.admission import Admission
 from klsa_search.service.server import configured
 from klsa_search.service.settings import ServiceSettings
-from tests.support.application import catalog_app
+from tests.support.application import app_of_indexes
 from tests.support.waiting import PATIENCE, wait_until
 
 
@@ -57,7 +57,7 @@ class Served:
 
 @contextmanager
 def serving(
-    catalog,
+    open_indexes,
     *,
     grace=PATIENCE,
     hosts=None,
@@ -69,11 +69,11 @@ def serving(
     page=None,
     **admission,
 ):
-    """Serve a catalog until the block ends."""
+    """Serve indexes until the block ends."""
     desk = Admission(**admission)
     slow = Admission(running=heavy[0], waiting=heavy[1])
-    app = catalog_app(
-        catalog,
+    app = app_of_indexes(
+        open_indexes,
         admission=desk,
         heavy=slow,
         allowed_hosts=hosts or ("*",),

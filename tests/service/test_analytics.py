@@ -19,7 +19,7 @@ from klsa_search.service.analytics.reports import as_csv, report, searched_queri
 from klsa_search.service.analytics.store import EventRow, SearchRow, Store
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
-from tests.support.application import catalog_app
+from tests.support.application import app_of_indexes
 from tests.support.client import AppClient
 
 from .conftest import build_tiny, failure_of
@@ -113,8 +113,8 @@ def today():
     return datetime.now(UTC).date().isoformat()
 
 
-def test_without_analytics_nothing_is_recorded(catalog_of, home):
-    client = AppClient(catalog_app(catalog_of(home), writes=Writes()))
+def test_without_analytics_nothing_is_recorded(indexes_of, home):
+    client = AppClient(app_of_indexes(indexes_of(home), writes=Writes()))
     assert "search_id" not in search(client, "wing")
     event = {"type": "click", "search_id": "0" * 16, "id": "1", "position": 1}
     assert failure_of(client.post(EVENTS, json=event), 403)["code"] == "analytics_off"
@@ -122,12 +122,12 @@ def test_without_analytics_nothing_is_recorded(catalog_of, home):
     assert not list(home.glob(".analytics*"))
 
 
-def test_tenants_record_clicks_on_documents_that_they_see(catalog_of, home, recorder):
+def test_tenants_record_clicks_on_documents_that_they_see(indexes_of, home, recorder):
     keys = home / "keys.json"
     reader = add_key(keys, "reader", ("search",))
     writer = add_key(keys, "writer", ("search", "write"))
-    app = catalog_app(
-        catalog_of(home), writes=Writes(), recorder=recorder, keys=Keys(keys, ("search",))
+    app = app_of_indexes(
+        indexes_of(home), writes=Writes(), recorder=recorder, keys=Keys(keys, ("search",))
     )
     client = AppClient(app, raise_server_exceptions=False)
 
@@ -324,9 +324,9 @@ def test_ended_days_become_counts_without_rare_queries(tmp_path):
     assert b"my name" not in b"".join(path.read_bytes() for path in tmp_path.iterdir())
 
 
-def test_rare_queries_are_not_listed(home, catalog_of):
+def test_rare_queries_are_not_listed(home, indexes_of):
     recorder = Recorder(home, days=90, min_searches=2)
-    client = AppClient(catalog_app(catalog_of(home), writes=Writes(), recorder=recorder))
+    client = AppClient(app_of_indexes(indexes_of(home), writes=Writes(), recorder=recorder))
     for q in ("wing", "wing", "my name"):
         search(client, q)
     recorder.flush()
@@ -337,10 +337,10 @@ def test_rare_queries_are_not_listed(home, catalog_of):
     recorder.close()
 
 
-def test_two_processes_share_the_file(home, catalog_of):
+def test_two_processes_share_the_file(home, indexes_of):
     recorders = [Recorder(home, days=90, min_searches=1) for _ in range(2)]
     clients = [
-        AppClient(catalog_app(catalog_of(home), recorder=recorder)) for recorder in recorders
+        AppClient(app_of_indexes(indexes_of(home), recorder=recorder)) for recorder in recorders
     ]
     found = search(clients[0], "wing")
     click(clients[1], found)  # the click arrives at the other, and is stored first
@@ -510,10 +510,10 @@ HELP = [
 ]
 
 
-def test_a_word_that_visitors_replaced_is_proposed_and_then_found(catalog_of, tmp_path):
+def test_a_word_that_visitors_replaced_is_proposed_and_then_found(indexes_of, tmp_path):
     build_tiny(tmp_path, "first", HELP)
     recorder = Recorder(tmp_path, days=90, min_searches=1)
-    app = catalog_app(catalog_of(tmp_path), writes=Writes(), recorder=recorder)
+    app = app_of_indexes(indexes_of(tmp_path), writes=Writes(), recorder=recorder)
     client = AppClient(app)
     for q, following in (
         ("laptop", "notebook"),

@@ -5,7 +5,7 @@ import threading
 
 from klsa_search.errors import StoreError
 from klsa_search.service.background import PeriodicTask
-from tests.support.application import catalog_app
+from tests.support.application import app_of_indexes
 from tests.support.client import AppClient
 from tests.support.waiting import PATIENCE
 
@@ -68,8 +68,8 @@ def test_a_failure_reported_after_the_call_is_logged_once(caplog):
     assert len(caplog.records) == 1
 
 
-def test_failures_are_a_metric(catalog_of, tiny_home):
-    catalog = catalog_of(tiny_home)
-    catalog.watch.report(ValueError())
-    told = AppClient(catalog_app(catalog)).get("/metrics").text
+def test_failures_are_a_metric(indexes_of, tiny_home):
+    open_indexes = indexes_of(tiny_home)
+    open_indexes.watch.report(ValueError())
+    told = AppClient(app_of_indexes(open_indexes)).get("/metrics").text
     assert 'klsa_background_failures_total{work="catalog"} 1.0' in told

@@ -9,7 +9,7 @@ from klsa_search.errors import BodyTooSlow
 from klsa_search.service.admission import Writes
 from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.middleware.bodies import RequestBody
-from tests.support.application import catalog_app
+from tests.support.application import app_of_indexes
 from tests.support.client import AppClient
 
 from .conftest import build_tiny, failure_of
@@ -58,10 +58,10 @@ def test_body_too_long(client, announced):
 
 
 @pytest.mark.parametrize("path", ["synonyms", "rules"])
-def test_synonyms_and_rules_may_have_the_size_of_a_write(catalog_of, tmp_path, path):
+def test_synonyms_and_rules_may_have_the_size_of_a_write(indexes_of, tmp_path, path):
     """As many synonyms as an index may have do not fit into the body of a search."""
     build_tiny(tmp_path)
-    client = AppClient(catalog_app(catalog_of(tmp_path), writes=Writes()))
+    client = AppClient(app_of_indexes(indexes_of(tmp_path), writes=Writes()))
     url = f"/indexes/tiny/{path}"
     body = json.dumps({"synonyms": {f"{'word' * 20}{n}": ["x" * 90] for n in range(6_000)}})
     assert 2**20 < len(body) < 2**25
@@ -74,10 +74,10 @@ def test_synonyms_and_rules_may_have_the_size_of_a_write(catalog_of, tmp_path, p
         )
 
 
-def test_the_body_of_a_write_is_no_larger_without_the_scope(catalog_of, tiny_home, tmp_path):
+def test_the_body_of_a_write_is_no_larger_without_the_scope(indexes_of, tiny_home, tmp_path):
     """It is parsed before scopes are checked, into a gigabyte if it is a list of 32 MiB."""
     keys = Keys(tmp_path / "keys.json", {"search"})
-    app = catalog_app(catalog_of(tiny_home), writes=Writes(), keys=keys)
+    app = app_of_indexes(indexes_of(tiny_home), writes=Writes(), keys=keys)
     body, headers = b" " * (2**20 + 1), {"Content-Type": "application/json"}
     for path in ("synonyms", "rules", "rules/one"):
         answer = AppClient(app).put(f"/indexes/tiny/{path}", content=body, headers=headers)
@@ -103,9 +103,9 @@ def test_gzip_bodies_are_decompressed(client, body, size):
     assert answer.json()["hits"] == client.get("/search?q=wing").json()["hits"]
 
 
-def test_a_stream_of_lines_may_be_compressed(catalog_of, tmp_path):
+def test_a_stream_of_lines_may_be_compressed(indexes_of, tmp_path):
     build_tiny(tmp_path)
-    client = AppClient(catalog_app(catalog_of(tmp_path), writes=Writes()))
+    client = AppClient(app_of_indexes(indexes_of(tmp_path), writes=Writes()))
     lines = b"".join(b'{"id": "n%d", "text": "a flamingo"}\n' % number for number in range(2000))
     headers = GZIP | {"Content-Type": "application/x-ndjson"}
     answer = client.post("/indexes/tiny/documents", content=gzip.compress(lines), headers=headers)

@@ -13,11 +13,11 @@ from klsa_search.indexing.build import build
 from klsa_search.search.index import open_index
 from klsa_search.service.admission import Writes
 from klsa_search.service.application import CHILD
-from klsa_search.service.catalog import Catalog
 from klsa_search.service.changes import ChangeNotices
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
+from klsa_search.service.open_indexes import OpenIndexes
 from tests.support.acknowledged import (
     DOCUMENTS,
     KINDS,
@@ -28,7 +28,7 @@ from tests.support.acknowledged import (
     stale_answers,
     writes,
 )
-from tests.support.application import catalog_app
+from tests.support.application import app_of_indexes
 from tests.support.client import AppClient
 from tests.support.waiting import PATIENCE
 
@@ -50,12 +50,12 @@ def service(built_home, tmp_path):
     home = shutil.copytree(built_home, tmp_path, dirs_exist_ok=True)
     key = add_key(home / ".keys.json", "tests", ["search", "write"])
     keys = Keys(home / ".keys.json", ())
-    catalogs = [Catalog(home, interval=3600) for _ in range(2)]
+    opened = [OpenIndexes(home, interval=3600) for _ in range(2)]
     command = command_of(CHILD, "refit", "--home", str(home))
-    jobs = [Jobs(catalog, command, share=None) for catalog in catalogs]
+    jobs = [Jobs(open_indexes, command, share=None) for open_indexes in opened]
     clients = [
-        AppClient(catalog_app(catalog, writes=Writes(), jobs=each, keys=keys))
-        for catalog, each in zip(catalogs, jobs, strict=True)
+        AppClient(app_of_indexes(open_indexes, writes=Writes(), jobs=each, keys=keys))
+        for open_indexes, each in zip(opened, jobs, strict=True)
     ]
     turns = cycle(clients)
 
@@ -66,7 +66,7 @@ def service(built_home, tmp_path):
 
     with jobs[0]:
         yield ask, home
-    for each in catalogs:
+    for each in opened:
         each.close()
 
 
@@ -116,14 +116,17 @@ def test_an_index_that_a_scan_is_opening_is_waited_for(built_home, tmp_path):
             assert may_open.wait(PATIENCE)
         return open_index(path)
 
-    with Catalog(home, interval=3600, opener=open_slowly) as catalog, ThreadPoolExecutor() as pool:
+    with (
+        OpenIndexes(home, interval=3600, opener=open_slowly) as open_indexes,
+        ThreadPoolExecutor() as pool,
+    ):
         build(DOCUMENTS, name="made", home=home).close()
-        catalog.start_scan()
+        open_indexes.start_scan()
         assert opening.wait(PATIENCE)
         ChangeNotices(home).announce(None)
-        caught_up = pool.submit(catalog.catch_up, "made")
+        caught_up = pool.submit(open_indexes.catch_up, "made")
         wait([caught_up], 0.2)
         may_open.set()
         caught_up.result(PATIENCE)
-        with catalog.use_if_current("made") as index:
+        with open_indexes.use_if_current("made") as index:
             assert index.name == "made"

@@ -11,8 +11,8 @@ from .sockets import Client, serving
 
 
 @pytest.fixture
-def served(catalog_of, tiny_home):
-    with serving(catalog_of(tiny_home)) as served:
+def served(indexes_of, tiny_home):
+    with serving(indexes_of(tiny_home)) as served:
         yield served
 
 
@@ -23,9 +23,9 @@ def test_input_other_than_http_is_refused(served):
     assert served.get("/search?q=wing")[0] == 200
 
 
-def test_a_client_that_leaves_is_no_failure(catalog_of, tmp_path, caplog):
+def test_a_client_that_leaves_is_no_failure(indexes_of, tmp_path, caplog):
     build_tiny(tmp_path)
-    with serving(catalog_of(tmp_path), writes=Writes()) as served:
+    with serving(indexes_of(tmp_path), writes=Writes()) as served:
         for kind in ("application/json", "application/x-ndjson"):
             with served.client() as client:
                 client.send("POST /indexes/tiny/documents HTTP/1.1\r\nHost: x\r\n")
@@ -60,11 +60,11 @@ def test_head_and_body_of_an_answer_are_sent_at_once(served):
         assert body.endswith(b"}")
 
 
-def test_large_answers_are_whole_and_keep_their_order(catalog_of, tmp_path):
+def test_large_answers_are_whole_and_keep_their_order(indexes_of, tmp_path):
     texts = {str(size): "x" * size for size in (1, 2**15, 2**16, 2**18)}
     documents = [{"id": id_, "title": "", "text": text} for id_, text in texts.items()]
     build_tiny(tmp_path, documents=documents)
-    with serving(catalog_of(tmp_path)) as served, served.client() as client:
+    with serving(indexes_of(tmp_path)) as served, served.client() as client:
         for id_ in [*texts, *texts]:
             client.ask(f"/documents/{id_}")
         for id_ in [*texts, *texts]:
@@ -91,10 +91,10 @@ def test_silent_and_incomplete_connections_delay_no_others(served):
 
 
 @pytest.mark.slow
-def test_a_client_that_does_not_read_its_answer_holds_no_thread(catalog_of, tmp_path):
+def test_a_client_that_does_not_read_its_answer_holds_no_thread(indexes_of, tmp_path):
     build_tiny(tmp_path, documents=[{"id": "1", "title": "", "text": "wing " * 1_000_000}])
     with (
-        serving(catalog_of(tmp_path), running=1, grace=0.05) as served,
+        serving(indexes_of(tmp_path), running=1, grace=0.05) as served,
         Client(served.address, receive_buffer=4096) as client,
     ):
         client.ask("/documents/1")

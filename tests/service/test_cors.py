@@ -3,11 +3,11 @@
 import pytest
 
 from klsa_search.service.admission import Admission
-from klsa_search.service.catalog import Catalog
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
+from klsa_search.service.open_indexes import OpenIndexes
 from tests.service.conftest import failure_of
-from tests.support.application import catalog_app
+from tests.support.application import app_of_indexes
 from tests.support.client import AppClient
 
 OURS, ANOTHER = "https://one.example", "https://evil.example"
@@ -16,9 +16,9 @@ OURS, ANOTHER = "https://one.example", "https://evil.example"
 @pytest.fixture
 def client(tiny_home, tmp_path):
     add_key(tmp_path / "keys.json", "web", ["search"])
-    with Catalog(tiny_home, interval=0) as catalog:
+    with OpenIndexes(tiny_home, interval=0) as open_indexes:
         keys = Keys(tmp_path / "keys.json", ())
-        yield AppClient(catalog_app(catalog, origins=[OURS], keys=keys))
+        yield AppClient(app_of_indexes(open_indexes, origins=[OURS], keys=keys))
 
 
 def asking_first(client, origin, method="GET", headers="authorization,content-type"):
@@ -50,9 +50,11 @@ def test_an_allowed_site_may_read_failures(client):
     assert answer.headers["vary"] == "Origin"
 
 
-def test_pages_can_read_refusals_of_a_busy_service(catalog_of, tiny_home):
+def test_pages_can_read_refusals_of_a_busy_service(indexes_of, tiny_home):
     full = Admission(running=1, waiting=-1)
-    app = catalog_app(catalog_of(tiny_home), admission=full, origins=[OURS], allowed_hosts=["ours"])
+    app = app_of_indexes(
+        indexes_of(tiny_home), admission=full, origins=[OURS], allowed_hosts=["ours"]
+    )
     client = AppClient(app, base_url="http://ours")
     refused = client.get("/search?q=wing", headers={"Origin": OURS})
     failure_of(refused, 503)

@@ -17,7 +17,7 @@ from klsa_search.errors import BodyTooSlow, IndexBusy
 from klsa_search.lowrank import sparse_expansion
 from klsa_search.search.writer import Writer
 from klsa_search.service.admission import Writes
-from klsa_search.service.catalog import Catalog
+from klsa_search.service.open_indexes import OpenIndexes
 from klsa_search.service.routes import documents
 from klsa_search.service.schemas import documents as reading
 from klsa_search.storage.generations import writing
@@ -445,10 +445,10 @@ def test_writing_opens_the_index_no_second_time(home):
         opened.append(path)
         return open_index(path, *arguments, **settings)
 
-    with closing(Catalog(home, interval=0, opener=opening)) as catalog:
-        with catalog.writing("tiny") as index:
+    with closing(OpenIndexes(home, interval=0, opener=opening)) as open_indexes:
+        with open_indexes.writing("tiny") as index:
             index.add([{"id": "x", "text": "zeppelin"}])
-        [after] = catalog.statuses()
+        [after] = open_indexes.statuses()
         assert after.index.last_write.seq == 1
         assert len(opened) == 1
 

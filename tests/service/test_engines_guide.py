@@ -18,12 +18,12 @@ from klsa_search.cli.keys import klsa_keys
 from klsa_search.cli.search import klsa_search as klsa_search_command
 from klsa_search.core.config import IndexSettings
 from klsa_search.service.admission import Writes
-from klsa_search.service.catalog import Catalog
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
+from klsa_search.service.open_indexes import OpenIndexes
 from tests.conftest import ROOT
-from tests.support.application import catalog_app
+from tests.support.application import app_of_indexes
 from tests.support.client import AppClient
 
 from .test_guide import BLOCK, sent
@@ -73,9 +73,12 @@ def client(built, tmp_path, monkeypatch):
     monkeypatch.chdir(shutil.copytree(built, tmp_path, dirs_exist_ok=True))
     keys = tmp_path / "keys"
     key = add_key(keys, "shop", ("search", "write"))
-    with Catalog(Path("index"), interval=0) as catalog, Jobs(catalog, [], share=None) as jobs:
+    with (
+        OpenIndexes(Path("index"), interval=0) as open_indexes,
+        Jobs(open_indexes, [], share=None) as jobs,
+    ):
         jobs.watch.stop()
-        app = catalog_app(catalog, writes=Writes(), jobs=jobs, keys=Keys(keys, ()))
+        app = app_of_indexes(open_indexes, writes=Writes(), jobs=jobs, keys=Keys(keys, ()))
         yield AppClient(app, headers={"Authorization": f"Bearer {key}"})
 
 
@@ -137,8 +140,8 @@ def test_commands_that_move_an_index_run(exported):
     for program, *arguments in shell:
         if program == "klsa-index":
             klsa_index.main(arguments, standalone_mode=False)
-    with Catalog(Path("index"), interval=0) as catalog:
-        client = AppClient(catalog_app(catalog, writes=Writes()))
+    with OpenIndexes(Path("index"), interval=0) as open_indexes:
+        client = AppClient(app_of_indexes(open_indexes, writes=Writes()))
         assert client.get("/aliases").json()["aliases"] == [
             {"name": "products", "index": "products-1"}
         ]

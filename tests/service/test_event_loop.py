@@ -10,9 +10,9 @@ import pytest
 
 from klsa_search.search.index import Index
 from klsa_search.service.admission import Admission, Writes
-from klsa_search.service.catalog import Catalog
 from klsa_search.service.jobs import Jobs
-from tests.support.application import catalog_app
+from klsa_search.service.open_indexes import OpenIndexes
+from tests.support.application import app_of_indexes
 from tests.support.client import AppClient
 from tests.support.endpoints import ENDPOINTS
 
@@ -56,9 +56,9 @@ def recorded():
 def client(two_home, tmp_path_factory):
     """A service with all that it can do, over a home of its own."""
     home = shutil.copytree(two_home, tmp_path_factory.mktemp("loop"), dirs_exist_ok=True)
-    with Catalog(home, interval=3600) as catalog:
-        jobs = Jobs(catalog, [], share=None)
-        yield AppClient(catalog_app(catalog, writes=Writes(), jobs=jobs))
+    with OpenIndexes(home, interval=3600) as open_indexes:
+        jobs = Jobs(open_indexes, [], share=None)
+        yield AppClient(app_of_indexes(open_indexes, writes=Writes(), jobs=jobs))
 
 
 @pytest.mark.parametrize(
@@ -109,9 +109,11 @@ def test_cheap_searches_run_in_the_event_loop(two_home, parameters, inline):
             runs.append(work)
             return await super().run(work)
 
-    with Catalog(two_home, interval=3600) as catalog:
+    with OpenIndexes(two_home, interval=3600) as open_indexes:
         admission = Noticing(inline_seconds=300.0)
-        client = AppClient(catalog_app(catalog, admission=admission, heavy=Noticing(running=1)))
+        client = AppClient(
+            app_of_indexes(open_indexes, admission=admission, heavy=Noticing(running=1))
+        )
         answer = client.get(f"/search?index=first&{parameters}")
     assert answer.status_code == 200, answer.text
     assert bool(runs) != inline

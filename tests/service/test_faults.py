@@ -7,10 +7,10 @@ import pytest
 
 from klsa_search import build
 from klsa_search.errors import StoreError
-from klsa_search.service import catalog
-from klsa_search.service.catalog import Catalog
+from klsa_search.service import open_indexes
+from klsa_search.service.open_indexes import OpenIndexes
 from klsa_search.storage.maintenance import indexes_in
-from tests.support.application import catalog_app
+from tests.support.application import app_of_indexes
 from tests.support.client import AppClient
 from tests.support.waiting import wait_until
 
@@ -113,13 +113,13 @@ def test_damage_is_of_one_index_and_no_answer_names_the_index_directory(
         assert error.startswith("partition `first/000001-1` is missing; restore a backup, or")
 
 
-def test_an_index_damaged_during_service_is_reported(catalog_of, home):
+def test_an_index_damaged_during_service_is_reported(indexes_of, home):
     many = [{"id": str(n), "title": "", "text": "wing " * 500} for n in range(100)]
     build_tiny(home, "first", many)
-    opened = catalog_of(home)
+    opened = indexes_of(home)
     # Else the comparison of checksums may find the damage before a request does.
     wait_until(lambda: opened.statuses()[0].checksums == "verified")
-    client = AppClient(catalog_app(opened), raise_server_exceptions=False)
+    client = AppClient(app_of_indexes(opened), raise_server_exceptions=False)
     assert client.get("/documents/1?index=first").status_code == 200
     path = home / "first" / "000002" / "documents.npy"
     with path.open("r+b") as stream:
@@ -141,17 +141,17 @@ def test_home_that_cannot_be_read_for_a_while(client_of, home, monkeypatch, capl
     client = client_of(home)
 
     def refuse(folder):
-        if folder != home:  # of a catalog that another fixture keeps open
+        if folder != home:  # of indexes that another fixture keeps open
             return indexes_in(folder)
         raise PermissionError(13, "Permission denied", str(home))
 
-    monkeypatch.setattr(catalog, "indexes_in", refuse)
+    monkeypatch.setattr(open_indexes, "indexes_in", refuse)
     for _ in range(2):
         assert client.get("/search?q=wing&index=first").status_code == 200
         assert client.get("/health").status_code == 200
     assert caplog.text.count("check its owner and permissions") == 1
     with pytest.raises(StoreError, match="check its owner and permissions"):
-        Catalog(home)
+        OpenIndexes(home)
     monkeypatch.undo()
     build_tiny(home, "first")
     assert client.get("/search?q=wing&index=first").json()["generation"] == "000002"
@@ -167,10 +167,10 @@ def test_generation_that_fails_slowly_is_left_alone_for_a_while(home, monkeypatc
         clock[0] += 5.0
         raise ValueError("its bytes")
 
-    monkeypatch.setattr(catalog, "MAX_PARALLEL", 1)
-    monkeypatch.setattr(catalog, "open_and_warm_up", open_slowly)
-    monkeypatch.setattr(catalog, "monotonic", lambda: clock[0])
-    with Catalog(home, interval=3600) as opened:
+    monkeypatch.setattr(open_indexes, "MAX_PARALLEL", 1)
+    monkeypatch.setattr(open_indexes, "open_and_warm_up", open_slowly)
+    monkeypatch.setattr(open_indexes, "monotonic", lambda: clock[0])
+    with OpenIndexes(home, interval=3600) as opened:
         assert tried == ["first", "second"]
         opened.scan()
         assert tried == ["first", "second"]
@@ -183,7 +183,7 @@ def test_generation_that_fails_slowly_is_left_alone_for_a_while(home, monkeypatc
 
 
 def test_thread_takes_up_what_is_built(home):
-    with Catalog(home, interval=0.01) as opened:
+    with OpenIndexes(home, interval=0.01) as opened:
         build_tiny(home, "first")
         wait_until(lambda: opened.statuses()[0].index.generation == "000002")
         with opened.use("first") as index:

@@ -31,7 +31,7 @@ from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.resources import Resources
 from klsa_search.service.routes import documents, files
 from klsa_search.storage.columns.declared import DeclaredFields
-from tests.support.application import catalog_app
+from tests.support.application import app_of_indexes
 from tests.support.client import AppClient
 from tests.support.waiting import PATIENCE, wait_until
 from tests.support.workers import ForkedWorker, prepare
@@ -239,23 +239,23 @@ def test_a_read_only_index_refuses_before_the_body_is_received(tmp_path, client_
 
 @pytest.mark.parametrize("path", ["files/many.jsonl", "documents"])
 def test_an_alias_that_moves_between_batches_splits_nothing(
-    two_home, tmp_path, catalog_of, monkeypatch, path
+    two_home, tmp_path, indexes_of, monkeypatch, path
 ):
     home = shutil.copytree(two_home, tmp_path / "two")
     monkeypatch.setattr(files, "BATCH_DOCUMENTS", 10)
     monkeypatch.setattr(documents, "BATCH_DOCUMENTS", 10)
-    catalog = catalog_of(home)
-    catalog.set_alias("now", "first")
+    open_indexes = indexes_of(home)
+    open_indexes.set_alias("now", "first")
     write = IndexService.write
 
     async def move(service, name, change):
         written = await write(service, name, change)
-        catalog.set_alias("now", "second")
+        open_indexes.set_alias("now", "second")
         return written
 
     monkeypatch.setattr(IndexService, "write", move)
     rows = [json.dumps({"id": f"m{n}", "text": f"word {n}"}) for n in range(35)]
-    client = AppClient(catalog_app(catalog, writes=Writes()))
+    client = AppClient(app_of_indexes(open_indexes, writes=Writes()))
     send = client.put if path.startswith("files") else client.post
     kind = {"Content-Type": "application/x-ndjson"}
     assert send(f"/indexes/now/{path}", content="\n".join(rows), headers=kind).status_code == 200
@@ -292,7 +292,7 @@ def test_a_file_that_takes_too_much_is_refused(tmp_path):
         reader.next()
 
 
-def test_reading_ends_when_the_client_leaves_or_the_service_stops(home, catalog_of, monkeypatch):
+def test_reading_ends_when_the_client_leaves_or_the_service_stops(home, indexes_of, monkeypatch):
     begun = []
 
     def start(module, **options):
@@ -307,7 +307,7 @@ def test_reading_ends_when_the_client_leaves_or_the_service_stops(home, catalog_
         return connection
 
     monkeypatch.setattr(file_reading, "start_worker", start)
-    with serving(catalog_of(home), writes=Writes(), grace=1) as served:
+    with serving(indexes_of(home), writes=Writes(), grace=1) as served:
         with send(served.address):
             wait_until(lambda: len(begun) == 1)
             assert served.get("/health/live")[0] == 200
@@ -344,7 +344,7 @@ def test_what_is_refused(writer, monkeypatch):
     assert "larger than 50 bytes" in failure_of(sent(writer, "a.csv", b"x" * 51), 413)["message"]
 
 
-def test_files_of_a_service_that_was_killed_are_removed(folder, catalog_of, home):
+def test_files_of_a_service_that_was_killed_are_removed(folder, indexes_of, home):
     def left(name, seconds):
         path = folder / f"klsa-file-{name}"
         path.mkdir(mode=0o700)
@@ -357,9 +357,9 @@ def test_files_of_a_service_that_was_killed_are_removed(folder, catalog_of, home
     of_others[1].chmod(0o755)
     descriptor = os.open(locked, os.O_RDONLY)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
-    catalog = catalog_of(home)
+    open_indexes = indexes_of(home)
     resources = Resources(
-        catalog=catalog,
+        open_indexes=open_indexes,
         keys=Keys(home / "keys", {"write"}),
         admission=Admission(),
         heavy=Admission(),

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from klsa_search.service.admission import Writes
-from klsa_search.service.catalog import Catalog
+from klsa_search.service.open_indexes import OpenIndexes
 
 from .sockets import serving
 
@@ -127,7 +127,10 @@ NODE_PACKAGES = (
 def url(tmp_path, patient_service):
     home = tmp_path / "home"
     home.mkdir()
-    with Catalog(home, interval=0) as catalog, serving(catalog, writes=Writes()) as service:
+    with (
+        OpenIndexes(home, interval=0) as open_indexes,
+        serving(open_indexes, writes=Writes()) as service,
+    ):
         host, port = service.address
         url = f"http://{host}:{port}"
         (tmp_path / "openapi.json").write_bytes(httpx.get(f"{url}/openapi.json").content)

@@ -10,9 +10,9 @@ import pytest
 from klsa_search import build
 from klsa_search.cli.index import klsa_index
 from klsa_search.service.admission import Writes
-from klsa_search.service.catalog import Catalog
+from klsa_search.service.open_indexes import OpenIndexes
 from tests.conftest import ROOT
-from tests.support.application import catalog_app
+from tests.support.application import app_of_indexes
 from tests.support.client import AppClient
 
 BLOCK = re.compile(r"```(\w*)\n(.*?)```", re.DOTALL)
@@ -52,8 +52,8 @@ def test_its_shell_commands_run(blocks, capsys):
 
 
 def test_its_requests_are_answered(blocks):
-    with Catalog(Path.cwd() / "index", interval=0) as catalog:
-        client = AppClient(catalog_app(catalog, writes=Writes()))
+    with OpenIndexes(Path.cwd() / "index", interval=0) as open_indexes:
+        client = AppClient(app_of_indexes(open_indexes, writes=Writes()))
         told = [sent(client, *arguments).json() for _, *arguments in blocks[1]]
     assert [(each.get("added"), each.get("deleted")) for each in told] == [
         (1, 0), (None, None), (0, 0), (0, 1), (0, 1)

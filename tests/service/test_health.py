@@ -5,12 +5,12 @@ import pytest
 from klsa_search.errors import StoreError
 from klsa_search.service.admission import Writes
 from klsa_search.service.background import Replication
-from klsa_search.service.catalog import Catalog
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
+from klsa_search.service.open_indexes import OpenIndexes
 from tests.service.conftest import build_tiny
-from tests.support.application import catalog_app
+from tests.support.application import app_of_indexes
 from tests.support.client import AppClient
 
 
@@ -52,9 +52,9 @@ def test_a_service_without_indexes_is_ready_to_create_one(client_of, tmp_path):
     assert (health.status_code, health.json()["ok"], health.json()["indexes"]) == (200, True, [])
 
 
-def test_a_follower_without_indexes_is_not_ready(catalog_of, tmp_path):
+def test_a_follower_without_indexes_is_not_ready(indexes_of, tmp_path):
     follower = Replication("follow", tmp_path, [])
-    client = AppClient(catalog_app(catalog_of(tmp_path), replications=[follower]))
+    client = AppClient(app_of_indexes(indexes_of(tmp_path), replications=[follower]))
     assert client.get("/health").status_code == 503
     assert client.get("/health/ready").status_code == 503
     assert client.get("/health/live").status_code == 200
@@ -62,9 +62,9 @@ def test_a_follower_without_indexes_is_not_ready(catalog_of, tmp_path):
 
 def test_health_is_degraded_while_writes_fail(home, tmp_path, monkeypatch, caplog):
     key = add_key(tmp_path / "keys.json", "all", ["search", "write"])
-    with Catalog(home, interval=0) as catalog:
+    with OpenIndexes(home, interval=0) as open_indexes:
         keys = Keys(tmp_path / "keys.json", ())
-        client = AppClient(catalog_app(catalog, writes=Writes(), keys=keys))
+        client = AppClient(app_of_indexes(open_indexes, writes=Writes(), keys=keys))
         with_key = {"Authorization": f"Bearer {key}"}
 
         def health(**headers):
@@ -106,9 +106,11 @@ def test_health_without_a_key_has_no_paths(client_of, home, tmp_path):
     add_key(tmp_path / "keys.json", "all", ["search"])
     (home / "catalog.db").write_text("{")
     (home / "first" / "CURRENT").write_text("000009\n")
-    with Catalog(home, interval=0) as catalog:
-        app = catalog_app(
-            catalog, keys=Keys(tmp_path / "keys.json", ()), jobs=Jobs(catalog, (), share=1)
+    with OpenIndexes(home, interval=0) as open_indexes:
+        app = app_of_indexes(
+            open_indexes,
+            keys=Keys(tmp_path / "keys.json", ()),
+            jobs=Jobs(open_indexes, (), share=1),
         )
         health = AppClient(app).get("/health")
     assert health.json()["degraded"]

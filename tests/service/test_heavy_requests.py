@@ -15,7 +15,7 @@ from klsa_search.service.admission import Admission
 from klsa_search.service.index_service import MAX_LIGHT_COST, cost_for
 from klsa_search.service.routes import mining
 from klsa_search.service.schemas.search_requests import ExplainRequest, SearchRequest
-from tests.support.application import catalog_app
+from tests.support.application import app_of_indexes
 from tests.support.client import AppClient
 from tests.support.waiting import PATIENCE, wait_until
 
@@ -67,8 +67,8 @@ def held(monkeypatch):
     ["/search?q=wing&exact=true", "/indexes/tiny/terms/wing/related"],
     ids=["search", "related"],
 )
-def test_light_requests_are_answered_while_heavy_ones_run(catalog_of, tiny_home, held, path):
-    with serving(catalog_of(tiny_home), running=1, heavy=(1, 2)) as served, held:
+def test_light_requests_are_answered_while_heavy_ones_run(indexes_of, tiny_home, held, path):
+    with serving(indexes_of(tiny_home), running=1, heavy=(1, 2)) as served, held:
         heavy = [served.client() for _ in range(3)]
         for client in heavy:
             client.ask(path)
@@ -86,10 +86,10 @@ def test_light_requests_are_answered_while_heavy_ones_run(catalog_of, tiny_home,
         assert served.heavy.refused()["full"] == 1
 
 
-def test_each_search_of_a_batch_is_admitted_by_its_own_cost(catalog_of, tiny_home, held):
-    catalog = catalog_of(tiny_home)
+def test_each_search_of_a_batch_is_admitted_by_its_own_cost(indexes_of, tiny_home, held):
+    open_indexes = indexes_of(tiny_home)
     light, heavy = Admission(running=1), Admission(running=1, waiting=0)
-    app = catalog_app(catalog, admission=light, heavy=heavy)
+    app = app_of_indexes(open_indexes, admission=light, heavy=heavy)
     searches = [{"q": "wing"}, {"q": "wing", "exact": True}]
     with AppClient(app) as client, ThreadPoolExecutor(1) as thread, held:
         answer = thread.submit(client.post, "/multi-search", json={"queries": searches})

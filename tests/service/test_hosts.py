@@ -5,18 +5,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klsa_search.service.middleware.clients import name_in, names_of_this_machine
-from tests.support.application import catalog_app
+from tests.support.application import app_of_indexes
 from tests.support.client import AppClient
 
 from .conftest import failure_of
 
 
 @pytest.fixture
-def asking(catalog_of, tiny_home):
+def asking(indexes_of, tiny_home):
     """A function that asks a service with these names for its health, by the name of a host."""
 
     def asking(*names):
-        client = AppClient(catalog_app(catalog_of(tiny_home), allowed_hosts=names))
+        client = AppClient(app_of_indexes(indexes_of(tiny_home), allowed_hosts=names))
         return lambda host: client.get("/health", headers={"Host": host})
 
     return asking

@@ -8,7 +8,7 @@ from klsa_search.service.application import CHILD
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
-from tests.support.application import catalog_app
+from tests.support.application import app_of_indexes
 from tests.support.client import AppClient
 
 from .conftest import build_tiny, failure_of
@@ -21,12 +21,14 @@ BIKES = [
 
 
 @pytest.fixture
-def service(catalog_of, tmp_path):
+def service(indexes_of, tmp_path):
     """A client of a service without an index, and its refits."""
-    catalog = catalog_of(tmp_path)
-    with Jobs(catalog, command_of(CHILD, "refit", "--home", str(tmp_path)), share=0.5) as refits:
+    open_indexes = indexes_of(tmp_path)
+    with Jobs(
+        open_indexes, command_of(CHILD, "refit", "--home", str(tmp_path)), share=0.5
+    ) as refits:
         refits.watch.stop()
-        yield AppClient(catalog_app(catalog, writes=Writes(), jobs=refits)), refits
+        yield AppClient(app_of_indexes(open_indexes, writes=Writes(), jobs=refits)), refits
 
 
 @pytest.mark.slow
@@ -127,12 +129,12 @@ def test_a_name_in_use_is_refused(service, tmp_path):
     assert client.get("/indexes/tiny").json()["documents"] > 0
 
 
-def test_keys_create_and_delete_only_their_indexes(catalog_of, tmp_path):
+def test_keys_create_and_delete_only_their_indexes(indexes_of, tmp_path):
     build_tiny(tmp_path / "home")
     file = tmp_path / "keys.json"
     key = add_key(file, "shop", scopes=["write"], indexes=["shop"])
     reader = add_key(file, "reader", scopes=["search"])
-    app = catalog_app(catalog_of(tmp_path / "home"), writes=Writes(), keys=Keys(file, ()))
+    app = app_of_indexes(indexes_of(tmp_path / "home"), writes=Writes(), keys=Keys(file, ()))
     client = AppClient(app, headers={"Authorization": f"Bearer {key}"})
     for answer in (
         client.post("/indexes", json={"name": "other"}),
@@ -144,8 +146,8 @@ def test_keys_create_and_delete_only_their_indexes(catalog_of, tmp_path):
     assert client.delete("/indexes/shop").status_code == 200
 
 
-def test_a_read_only_service_creates_nothing(catalog_of, tmp_path):
-    client = AppClient(catalog_app(catalog_of(tmp_path)))
+def test_a_read_only_service_creates_nothing(indexes_of, tmp_path):
+    client = AppClient(app_of_indexes(indexes_of(tmp_path)))
     for answer in (client.post("/indexes", json={"name": "a"}), client.delete("/indexes/a")):
         assert failure_of(answer, 403)["code"] == "writing_refused"
 

@@ -18,7 +18,7 @@ from klsa_search.service.job_ledger import JobLedger
 from klsa_search.service.jobs import Jobs, retry_time
 from klsa_search.storage.current import current_generation
 from klsa_search.storage.maintenance import delete_index
-from tests.support.application import catalog_app
+from tests.support.application import app_of_indexes
 from tests.support.client import AppClient
 from tests.support.waiting import PATIENCE, wait_until
 
@@ -36,11 +36,11 @@ def home(tiny_home, tmp_path):
 
 
 @pytest.fixture
-def refits_of(catalog_of):
+def refits_of(indexes_of):
     opened = []
 
-    def refits(home, command, *, catalog=None, **options):
-        opened.append(Jobs(catalog or catalog_of(home), command, **{"share": 0.2, **options}))
+    def refits(home, command, *, open_indexes=None, **options):
+        opened.append(Jobs(open_indexes or indexes_of(home), command, **{"share": 0.2, **options}))
         return opened[-1]
 
     yield refits
@@ -67,10 +67,10 @@ def add(home, count, name="tiny"):
 
 
 @pytest.mark.slow
-def test_an_index_that_drifted_too_far_is_refitted(refits_of, catalog_of, home):
-    catalog = catalog_of(home)
-    refits = refits_of(home, refitting(home), catalog=catalog, share=0.3)
-    app = catalog_app(catalog, writes=Writes(), jobs=refits)
+def test_an_index_that_drifted_too_far_is_refitted(refits_of, indexes_of, home):
+    open_indexes = indexes_of(home)
+    refits = refits_of(home, refitting(home), open_indexes=open_indexes, share=0.3)
+    app = app_of_indexes(open_indexes, writes=Writes(), jobs=refits)
     client = AppClient(app)
     add(home, 2)  # 2 of 7
     assert not refits.run_due()
@@ -164,10 +164,10 @@ def test_an_index_built_in_the_place_of_a_deleted_one_is_refitted(refits_of, hom
     assert refits.run_due()
 
 
-def test_a_waiting_job_is_cancelled_with_its_index(refits_of, catalog_of, home):
-    catalog = catalog_of(home)
+def test_a_waiting_job_is_cancelled_with_its_index(refits_of, indexes_of, home):
+    open_indexes = indexes_of(home)
     refits = refits_of(home, noting(home, ""), share=None)
-    client = AppClient(catalog_app(catalog, writes=Writes(), jobs=refits))
+    client = AppClient(app_of_indexes(open_indexes, writes=Writes(), jobs=refits))
     job = refits.request("tiny", "000001", {"z": 3})
     assert client.delete("/indexes/tiny").status_code == 200
     assert refits.history().find(job.id).state == "cancelled"
@@ -391,13 +391,13 @@ def test_a_directory_that_cannot_be_written_is_named(refits_of, home):
         refits.request("tiny", "000001", {})
 
 
-def test_a_directory_that_is_read_only_has_no_jobs_and_is_served(catalog_of, home, monkeypatch):
+def test_a_directory_that_is_read_only_has_no_jobs_and_is_served(indexes_of, home, monkeypatch):
     monkeypatch.setattr("klsa_search.service.job_ledger.os.access", lambda *_: False)
-    catalog = catalog_of(home)
-    jobs = Jobs(catalog, ("false",), share=0.2)
+    open_indexes = indexes_of(home)
+    jobs = Jobs(open_indexes, ("false",), share=0.2)
     assert not jobs.run_due()
     assert list(home.glob(".jobs*")) == []
-    client = AppClient(catalog_app(catalog, writes=Writes(), jobs=jobs))
+    client = AppClient(app_of_indexes(open_indexes, writes=Writes(), jobs=jobs))
     assert client.get("/jobs").json() == {"jobs": []}
     assert client.get("/health").json()["refits"] == {}
 
@@ -409,17 +409,17 @@ def test_a_damaged_file_is_named(refits_of, home):
         refits.history().jobs[::-1]
 
 
-def test_a_refit_requested_during_another_is_run(refits_of, catalog_of, home, monkeypatch):
+def test_a_refit_requested_during_another_is_run(refits_of, indexes_of, home, monkeypatch):
     add(home, 5)
-    catalog = catalog_of(home)
-    refits = refits_of(home, noting(home, ""), catalog=catalog)
-    statuses = catalog.statuses
+    open_indexes = indexes_of(home)
+    refits = refits_of(home, noting(home, ""), open_indexes=open_indexes)
+    statuses = open_indexes.statuses
 
     def asked_for():
         refits.request("tiny", "000001", {"z": 3})
         return statuses()
 
-    monkeypatch.setattr(catalog, "statuses", asked_for)
+    monkeypatch.setattr(open_indexes, "statuses", asked_for)
     refits.run_due()
     assert refits.history().last("tiny").state == "waiting"
     assert refits.run_due()

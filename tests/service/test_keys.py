@@ -17,7 +17,7 @@ from klsa_search.service.middleware.auth import Keys, needs_key
 from klsa_search.service.middleware.guard import Guard
 from klsa_search.service.settings import ServiceSettings
 from tests.service.conftest import bearing, failure_of
-from tests.support.application import catalog_app
+from tests.support.application import app_of_indexes
 from tests.support.client import AppClient
 
 SEARCH = "/search?q=wing&index=first"
@@ -29,13 +29,13 @@ def client(shared_catalog, file):
     """A service of two indexes that reads the file of keys."""
     keys = Keys(file, {"search", "write"})
     recorder = Recorder(file.parent, days=90, min_searches=1)
-    app = catalog_app(shared_catalog, writes=Writes(), keys=keys, recorder=recorder)
+    app = app_of_indexes(shared_catalog, writes=Writes(), keys=keys, recorder=recorder)
     yield AppClient(app, raise_server_exceptions=False)
     recorder.close()
 
 
 def test_a_read_only_service_does_not_ask_for_a_key_that_would_not_help(shared_catalog, file):
-    client = AppClient(catalog_app(shared_catalog, keys=Keys(file, {"search"})))
+    client = AppClient(app_of_indexes(shared_catalog, keys=Keys(file, {"search"})))
     for method, path in (
         ("PUT", "/indexes/first/documents/lamp"),
         ("PUT", "/aliases/other"),

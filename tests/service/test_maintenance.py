@@ -9,7 +9,7 @@ from klsa_search.service.application import CHILD
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
-from tests.support.application import catalog_app
+from tests.support.application import app_of_indexes
 from tests.support.client import AppClient
 from tests.support.waiting import wait_until
 
@@ -26,15 +26,15 @@ def home(tiny_home, tmp_path):
 
 
 @pytest.fixture
-def service(catalog_of, home):
+def service(indexes_of, home):
     """A function of a command: a client of a service that refits by it, and its refits."""
     opened = []
 
     def made(command, **options):
-        catalog = catalog_of(home)
-        refits = Jobs(catalog, command, share=None)
+        open_indexes = indexes_of(home)
+        refits = Jobs(open_indexes, command, share=None)
         opened.append(refits)
-        app = catalog_app(catalog, writes=Writes(), jobs=refits, **options)
+        app = app_of_indexes(open_indexes, writes=Writes(), jobs=refits, **options)
         return AppClient(app, raise_server_exceptions=False), refits
 
     yield made

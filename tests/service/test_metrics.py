@@ -12,18 +12,18 @@ from prometheus_client.parser import text_string_to_metric_families
 from klsa_search.errors import StoreError
 from klsa_search.service.admission import Admission, Writes
 from klsa_search.service.background import Replication
-from klsa_search.service.catalog import Catalog
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.middleware.clients import Rates
+from klsa_search.service.open_indexes import OpenIndexes
 from klsa_search.storage.repository import (
     ReplicationState,
     write_state,
 )
 from tests.conftest import ROOT
 from tests.service.conftest import failure_of
-from tests.support.application import catalog_app
+from tests.support.application import app_of_indexes
 from tests.support.client import AppClient
 from tests.support.waiting import wait_until
 
@@ -36,12 +36,12 @@ def client(home, tmp_path):
     state = ReplicationState("kept", "000001-0.json", 1, "2026-01-01T00:00:00+00:00", 1)
     write_state(folder, "backup", state)
     write_state(folder, "follow", state)
-    with Catalog(home, interval=0) as catalog:
-        app = catalog_app(
-            catalog,
+    with OpenIndexes(home, interval=0) as open_indexes:
+        app = app_of_indexes(
+            open_indexes,
             replications=[Replication(work, folder, ()) for work in ("backup", "follow")],
             writes=Writes(),
-            jobs=Jobs(catalog, (), share=1),
+            jobs=Jobs(open_indexes, (), share=1),
             keys=Keys(tmp_path / "keys.json", {"search", "write", "metrics"}),
             rates=Rates(1e6),
         )
@@ -110,9 +110,9 @@ def test_metrics_describe_the_present_indexes(client, home):
     assert counted["klsa_index_up", "second"] == 0
 
 
-def test_refusals_are_counted(catalog_of, home):
+def test_refusals_are_counted(indexes_of, home):
     nowhere = Admission(running=1, waiting=-1)
-    client = AppClient(catalog_app(catalog_of(home), admission=nowhere))
+    client = AppClient(app_of_indexes(indexes_of(home), admission=nowhere))
     for _ in range(3):
         failure_of(client.get("/search?q=wing&index=first"), 503)
     counted = measured(client)
@@ -120,9 +120,9 @@ def test_refusals_are_counted(catalog_of, home):
     assert counted["klsa_requests_total", "GET", "other", "503"] == 3
 
 
-def test_refits_are_counted(catalog_of, home):
-    refits = Jobs(catalog_of(home), ("false",), share=None)
-    client = AppClient(catalog_app(catalog_of(home), jobs=refits))
+def test_refits_are_counted(indexes_of, home):
+    refits = Jobs(indexes_of(home), ("false",), share=None)
+    client = AppClient(app_of_indexes(indexes_of(home), jobs=refits))
     refits.request("first", "000001", {})
     assert refits.run_due()
     assert measured(client)["klsa_refits_total", "first", "failed"] == 1
@@ -159,8 +159,8 @@ def test_the_page_has_every_metric(client):
 
 def test_failing_writes_are_measured_until_one_succeeds(home, tmp_path, monkeypatch):
     watch = add_key(tmp_path / "keys.json", "watch", ["metrics"], ["first"])
-    with Catalog(home, interval=0) as catalog:
-        app = catalog_app(catalog, writes=Writes(), keys=Keys(tmp_path / "keys.json", ()))
+    with OpenIndexes(home, interval=0) as open_indexes:
+        app = app_of_indexes(open_indexes, writes=Writes(), keys=Keys(tmp_path / "keys.json", ()))
         client = AppClient(app, raise_server_exceptions=False)
         write = add_key(tmp_path / "keys.json", "all", ["write", "metrics"])
         client.headers["Authorization"] = f"Bearer {write}"
@@ -193,16 +193,16 @@ from tests.support.client import AppClient
 from klsa_search.errors import StoreError
 from klsa_search.search.index import Index
 from klsa_search.service.admission import Admission
-from tests.support.application import catalog_app
+from tests.support.application import app_of_indexes
 from klsa_search.service.admission import Writes
-from klsa_search.service.catalog import Catalog
+from klsa_search.service.open_indexes import OpenIndexes
 
 def full_disk(*_, **__):
     raise StoreError("no space")
 
 admission = Admission(running=1, waiting=-1)
-with Catalog(Path(sys.argv[1]), interval=0) as catalog:
-    client = AppClient(catalog_app(catalog, heavy=admission, writes=Writes()))
+with OpenIndexes(Path(sys.argv[1]), interval=0) as open_indexes:
+    client = AppClient(app_of_indexes(open_indexes, heavy=admission, writes=Writes()))
     client.get("/indexes/first/map")
     if sys.argv[2] == "failing":
         Index.write = full_disk

@@ -6,11 +6,11 @@ import pytest
 
 from klsa_search import build
 from klsa_search.service.admission import Writes
-from klsa_search.service.catalog import Catalog
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
+from klsa_search.service.open_indexes import OpenIndexes
 from tests.service.conftest import failure_of
-from tests.support.application import catalog_app
+from tests.support.application import app_of_indexes
 from tests.support.client import AppClient
 
 DOCUMENTS = [
@@ -37,8 +37,8 @@ def home(built, tmp_path):
 def client(home, tmp_path):
     file = tmp_path / "keys.json"
     key = add_key(file, "all", ["search", "write"])
-    with Catalog(home, interval=0) as catalog:
-        app = catalog_app(catalog, writes=Writes(), keys=Keys(file, ()))
+    with OpenIndexes(home, interval=0) as open_indexes:
+        app = app_of_indexes(open_indexes, writes=Writes(), keys=Keys(file, ()))
         with AppClient(app, headers={"Authorization": f"Bearer {key}"}) as client:
             yield client
 

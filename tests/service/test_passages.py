@@ -12,8 +12,8 @@ from klsa_search.client import Client
 from klsa_search.errors import DocumentNotFound, QueryError
 from klsa_search.indexing.build import build
 from klsa_search.search.index import open_index
-from klsa_search.service.catalog import Catalog
-from tests.support.application import catalog_app
+from klsa_search.service.open_indexes import OpenIndexes
+from tests.support.application import app_of_indexes
 from tests.support.client import AppClient
 
 from .conftest import build_tiny, failure_of
@@ -46,9 +46,9 @@ def home(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def client(home):
-    catalog = Catalog(home)
-    yield AppClient(catalog_app(catalog))
-    catalog.close()
+    open_indexes = OpenIndexes(home)
+    yield AppClient(app_of_indexes(open_indexes))
+    open_indexes.close()
 
 
 @pytest.fixture
@@ -174,7 +174,7 @@ def test_searches_with_passages_never_run_in_the_event_loop(index):
 
 
 def test_the_client_returns_what_an_index_returns(home, index):
-    with Catalog(home) as catalog, serving(catalog) as service:
+    with OpenIndexes(home) as open_indexes, serving(open_indexes) as service:
         host, port = service.address
         remote = Client(f"http://{host}:{port}")
         long = remote.index("long")

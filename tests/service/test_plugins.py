@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from klsa_search.service.catalog import Catalog
-from tests.support.application import catalog_app
+from klsa_search.service.open_indexes import OpenIndexes
+from tests.support.application import app_of_indexes
 from tests.support.client import AppClient
 from tests.support.plugins import forget, use, write_package, write_template
 from tests.support.waiting import PATIENCE
@@ -20,8 +20,8 @@ def client(tmp_path, monkeypatch):
     write_package(site, "faulty", "1", {"klsa_search.rankers": {"absent": "no_such_module:rank"}})
     use(monkeypatch, *write_template(site))
     build_tiny(tmp_path / "home")
-    with Catalog(tmp_path / "home") as catalog:
-        yield AppClient(catalog_app(catalog), raise_server_exceptions=False)
+    with OpenIndexes(tmp_path / "home") as open_indexes:
+        yield AppClient(app_of_indexes(open_indexes), raise_server_exceptions=False)
     forget()
 
 

@@ -8,7 +8,7 @@ from klsa_search.service.middleware import clients
 from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.middleware.clients import Rates
 from tests.service.conftest import failure_of
-from tests.support.application import catalog_app
+from tests.support.application import app_of_indexes
 from tests.support.client import AppClient
 
 
@@ -68,7 +68,7 @@ def test_each_client_has_a_bucket_and_the_least_recent_is_dropped(clock, monkeyp
 @pytest.fixture
 def client(shared_catalog, tmp_path, clock):
     keys = Keys(tmp_path / "keys.json", {"search", "metrics"})
-    app = catalog_app(shared_catalog, keys=keys, rates=Rates(2, clock))
+    app = app_of_indexes(shared_catalog, keys=keys, rates=Rates(2, clock))
     return AppClient(app, raise_server_exceptions=False)
 
 

@@ -17,7 +17,7 @@ from klsa_search.service.settings import read_settings
 from klsa_search.storage.backup import back_up
 from klsa_search.storage.replication import follow
 from klsa_search.storage.repository import Repository, read_state
-from tests.support.application import catalog_app
+from tests.support.application import app_of_indexes
 from tests.support.client import AppClient
 from tests.support.waiting import wait_until
 
@@ -67,7 +67,7 @@ def test_one_process_of_a_service_does_it(replication_of, tmp_path):
     assert os.WTERMSIG(status) == signal.SIGKILL
 
 
-def test_a_follower_serves_what_was_backed_up(tiny_home, tmp_path, replication_of, catalog_of):
+def test_a_follower_serves_what_was_backed_up(tiny_home, tmp_path, replication_of, indexes_of):
     home, kept, own = (tmp_path / name for name in ("leader", "kept", "own"))
     shutil.copytree(tiny_home, home)
     own.mkdir()
@@ -77,8 +77,8 @@ def test_a_follower_serves_what_was_backed_up(tiny_home, tmp_path, replication_o
         CHILD, "replicate", "follow", str(kept), "--home", str(own), "--every", "0.1"
     )
     following = replication_of("follow", *follow, home=own)
-    catalog = catalog_of(own)
-    with AppClient(catalog_app(catalog, replications=[following])) as client:
+    open_indexes = indexes_of(own)
+    with AppClient(app_of_indexes(open_indexes, replications=[following])) as client:
         assert client.get("/indexes").json()["follow"]["number"] is None
 
         def number():
@@ -110,7 +110,7 @@ def test_a_follower_serves_what_was_backed_up(tiny_home, tmp_path, replication_o
         assert client.get("/search?q=zeppelin").json()["hits"]
 
 
-def test_a_service_backs_up_at_intervals(tiny_home, tmp_path, replication_of, catalog_of):
+def test_a_service_backs_up_at_intervals(tiny_home, tmp_path, replication_of, indexes_of):
     home, kept = tmp_path / "home", tmp_path / "kept"
     shutil.copytree(tiny_home, home)
     options = ("--home", str(home), "--every", "0.1", "--keep", "2")
@@ -119,14 +119,14 @@ def test_a_service_backs_up_at_intervals(tiny_home, tmp_path, replication_of, ca
     )
     for _ in range(2):
         backups.wait_for_attempt()
-    with AppClient(catalog_app(catalog_of(home), replications=[backups])) as client:
+    with AppClient(app_of_indexes(indexes_of(home), replications=[backups])) as client:
         assert client.get("/health").json()["backup"]["number"] >= 2
         assert "klsa_backup_number " in client.get("/metrics").text
 
 
-def test_metrics_report_that_there_is_no_backup_yet(tiny_home, tmp_path, catalog_of):
+def test_metrics_report_that_there_is_no_backup_yet(tiny_home, tmp_path, indexes_of):
     backups = Replication("backup", tmp_path, [])
-    with AppClient(catalog_app(catalog_of(tiny_home), replications=[backups])) as client:
+    with AppClient(app_of_indexes(indexes_of(tiny_home), replications=[backups])) as client:
         assert "klsa_backup_timestamp_seconds 0.0" in client.get("/metrics").text
 
 
@@ -141,12 +141,12 @@ def test_a_follower_that_takes_over_follows_no_more(tiny_home, tmp_path):
         follow(repository, own)
 
 
-def test_a_catalogue_that_cannot_be_read_is_named(tiny_home, tmp_path, catalog_of):
+def test_a_catalogue_that_cannot_be_read_is_named(tiny_home, tmp_path, indexes_of):
     home = shutil.copytree(tiny_home, tmp_path / "home")
-    catalog = catalog_of(home)
+    open_indexes = indexes_of(home)
     (home / "catalog.db").write_text("[")
-    jobs = Jobs(catalog, [], share=None)
-    app = catalog_app(catalog, jobs=jobs, replications=[Replication("backup", home, [])])
+    jobs = Jobs(open_indexes, [], share=None)
+    app = app_of_indexes(open_indexes, jobs=jobs, replications=[Replication("backup", home, [])])
     with AppClient(app) as client:
         health = client.get("/health")
         assert (health.status_code, health.json()["refits"]) == (200, {})

@@ -9,11 +9,11 @@ from urllib.parse import quote
 import pytest
 
 from klsa_search.service.admission import Writes
-from klsa_search.service.catalog import Catalog
 from klsa_search.service.keys import KeyUses, add_key, read_keys, revoke_key
 from klsa_search.service.middleware.auth import Keys
+from klsa_search.service.open_indexes import OpenIndexes
 from klsa_search.service.request_log import JsonLog
-from tests.support.application import catalog_app
+from tests.support.application import app_of_indexes
 from tests.support.client import AppClient
 
 FORGED = 'x\n{"time": "now", "level": "info", "status": 200}\r\x1b[2J\u2028\u0085 é'
@@ -53,10 +53,10 @@ def lines(stream):
 
 @pytest.fixture
 def client_with(home):
-    with Catalog(home, interval=0) as catalog:
+    with OpenIndexes(home, interval=0) as open_indexes:
 
         def client(**options):
-            app = catalog_app(catalog, writes=Writes(), **options)
+            app = app_of_indexes(open_indexes, writes=Writes(), **options)
             return AppClient(app, raise_server_exceptions=False)
 
         yield client

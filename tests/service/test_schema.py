@@ -7,10 +7,10 @@ import pytest
 
 import klsa_search
 from klsa_search.core.parameters import ParsingSettings, RankingSettings
-from klsa_search.service.catalog import Catalog
 from klsa_search.service.middleware.auth import needs_key
+from klsa_search.service.open_indexes import OpenIndexes
 from klsa_search.service.schemas.search_requests import SearchRequest
-from tests.support.application import catalog_app
+from tests.support.application import app_of_indexes
 from tests.support.client import AppClient
 
 TEXTS = {
@@ -26,8 +26,8 @@ KEYS = {"401", "403"}
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory):
-    with Catalog(tmp_path_factory.mktemp("none")) as catalog:
-        yield AppClient(catalog_app(catalog))
+    with OpenIndexes(tmp_path_factory.mktemp("none")) as open_indexes:
+        yield AppClient(app_of_indexes(open_indexes))
 
 
 def operations(schema):

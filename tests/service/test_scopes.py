@@ -12,12 +12,12 @@ from fastapi.routing import APIRoute
 from klsa_search.service.admission import Admission, Writes
 from klsa_search.service.application import ROUTERS
 from klsa_search.service.background import PeriodicTask
-from klsa_search.service.catalog import Catalog
 from klsa_search.service.dependencies import Requires
 from klsa_search.service.job_ledger import JobHistory
 from klsa_search.service.keys import add_key, revoke_key
 from klsa_search.service.middleware.auth import Keys, needs_key
-from tests.support.application import catalog_app
+from klsa_search.service.open_indexes import OpenIndexes
+from tests.support.application import app_of_indexes
 from tests.support.client import AppClient
 from tests.support.endpoints import ENDPOINTS
 from tools.scopes_page import parts, scopes_of, table
@@ -54,13 +54,13 @@ def home(two_home, tmp_path_factory):
     tokens["one"] = add_key(file, "one", list(SCOPES), ["first"])
     tokens["revoked"] = add_key(file, "revoked", list(SCOPES))
     revoke_key(file, "revoked")
-    with Catalog(two_home, interval=0) as catalog:
+    with OpenIndexes(two_home, interval=0) as open_indexes:
         # No request gets further than its pool: only who may ask is of interest.
         admission, heavy, writes = NoPlaces(running=1), NoPlaces(running=1), NoWrites()
         writes.slot = nullcontext
         jobs = SimpleNamespace(history=JobHistory, watch=PeriodicTask("refits", dict, 1))
-        app = catalog_app(
-            catalog,
+        app = app_of_indexes(
+            open_indexes,
             admission=admission,
             heavy=heavy,
             writes=writes,

@@ -5,9 +5,9 @@ from itertools import chain
 import pytest
 
 from klsa_search import build
-from klsa_search.service.catalog import Catalog
+from klsa_search.service.open_indexes import OpenIndexes
 from tests.service.conftest import failure_of
-from tests.support.application import catalog_app
+from tests.support.application import app_of_indexes
 from tests.support.client import AppClient
 
 YEARS = {"a": 2019, "b": 2021, "c": 2023, "d": None, "e": 2021}
@@ -28,8 +28,8 @@ def home(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def client(home):
-    with Catalog(home, interval=0) as catalog:
-        yield AppClient(catalog_app(catalog), raise_server_exceptions=False)
+    with OpenIndexes(home, interval=0) as open_indexes:
+        yield AppClient(app_of_indexes(open_indexes), raise_server_exceptions=False)
 
 
 def ids(answer):

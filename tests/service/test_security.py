@@ -17,9 +17,9 @@ import httpx2
 import pytest
 
 from klsa_search.service.admission import Writes
-from klsa_search.service.catalog import Catalog
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
+from klsa_search.service.open_indexes import OpenIndexes
 from tests.support.endpoints import ENDPOINTS
 from tests.support.waiting import PATIENCE
 
@@ -88,7 +88,10 @@ def home(tmp_path_factory):
 @pytest.fixture(scope="module")
 def writer(home):
     """A client of a service over a socket that may be written to."""
-    with Catalog(home, interval=0) as catalog, serving(catalog, writes=Writes()) as served:
+    with (
+        OpenIndexes(home, interval=0) as open_indexes,
+        serving(open_indexes, writes=Writes()) as served,
+    ):
         yield Raw(served.address)
 
 
@@ -178,9 +181,9 @@ def test_html_of_a_document_is_text(writer, markup):
         assert part["html"].count("<mark>") == len(part["marks"])
 
 
-def test_no_header_can_be_put_into_an_answer(catalog_of, tiny_home):
+def test_no_header_can_be_put_into_an_answer(indexes_of, tiny_home):
     """Sent as it is, and through what a client may have echoed: a request id, a path, a key."""
-    with serving(catalog_of(tiny_home)) as served:
+    with serving(indexes_of(tiny_home)) as served:
         for name in ("a\r\nSet-Cookie: x=1", "a\nb", "a\x00b", "a\u0085b", "a\x1b[2J"):
             for head in (f"X-Request-ID: {name}", f"Authorization: Bearer {name}"):
                 with served.client() as client:
@@ -252,8 +255,8 @@ def test_every_way_of_writing_a_path_needs_a_key(home, tmp_path):
     file = tmp_path / "keys.json"
     add_key(file, "web", ["search", "write"])
     with (
-        Catalog(home, interval=0) as catalog,
-        serving(catalog, writes=Writes(), keys=Keys(file, ())) as served,
+        OpenIndexes(home, interval=0) as open_indexes,
+        serving(open_indexes, writes=Writes(), keys=Keys(file, ())) as served,
     ):
         client = Raw(served.address)
         for path in ("/search%00", "//search?q=wing", "/SEARCH?q=wing", "/./search?q=wing",
@@ -261,8 +264,8 @@ def test_every_way_of_writing_a_path_needs_a_key(home, tmp_path):
             assert client.request("GET", path).status_code == 401
 
 
-def test_a_socket_that_breaks_off_leaves_the_service_well(catalog_of, tiny_home):
-    with serving(catalog_of(tiny_home)) as served:
+def test_a_socket_that_breaks_off_leaves_the_service_well(indexes_of, tiny_home):
+    with serving(indexes_of(tiny_home)) as served:
         body = b"POST /search HTTP/1.1\r\nHost: x\r\nContent-Length: 99\r\n\r\n{"
         for part in (b"", b"G", b"GET / HTTP/1.1\r\n", body, b"\x16\x03\x01\x02", b"\xff" * 999):
             with socket.create_connection(served.address) as broken:

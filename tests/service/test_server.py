@@ -48,9 +48,9 @@ def asking(served, count, path="/search?q=wing"):
 
 
 def test_excess_requests_are_refused_at_once_and_health_always_answers(
-    catalog_of, tiny_home, searches
+    indexes_of, tiny_home, searches
 ):
-    with serving(catalog_of(tiny_home), running=2, waiting=3) as served:
+    with serving(indexes_of(tiny_home), running=2, waiting=3) as served:
         admitted = asking(served, 5)
         searches.wait_for(2)
         wait_until(lambda: served.admission.active == 5)
@@ -71,8 +71,8 @@ def test_excess_requests_are_refused_at_once_and_health_always_answers(
         assert served.get("/search?q=wing")[0] == 200
 
 
-def test_a_request_that_waits_too_long_is_refused(catalog_of, tiny_home, searches):
-    with serving(catalog_of(tiny_home), running=1) as served:
+def test_a_request_that_waits_too_long_is_refused(indexes_of, tiny_home, searches):
+    with serving(indexes_of(tiny_home), running=1) as served:
         (first,) = asking(served, 1)
         searches.wait_for(1)
         served.admission.queue_timeout = SHORT
@@ -83,17 +83,17 @@ def test_a_request_that_waits_too_long_is_refused(catalog_of, tiny_home, searche
         first.close()
 
 
-def test_a_search_that_takes_too_long_is_cancelled(catalog_of, tiny_home, searches):
-    with serving(catalog_of(tiny_home), running=1, request_timeout=SHORT) as served:
+def test_a_search_that_takes_too_long_is_cancelled(indexes_of, tiny_home, searches):
+    with serving(indexes_of(tiny_home), running=1, request_timeout=SHORT) as served:
         status, content = served.get("/search?q=wing")
         assert (status, content["error"]["code"]) == (503, "timed_out")
         searches.let.set()
 
 
 def test_stopping_answers_what_is_under_way_and_closes_what_is_idle(
-    catalog_of, tiny_home, searches
+    indexes_of, tiny_home, searches
 ):
-    with serving(catalog_of(tiny_home), running=1) as served:
+    with serving(indexes_of(tiny_home), running=1) as served:
         (running,) = asking(served, 1)
         searches.wait_for(1)
         (waiting,) = asking(served, 1)
@@ -112,8 +112,8 @@ def test_stopping_answers_what_is_under_way_and_closes_what_is_idle(
         served.wait_for_end()
 
 
-def test_stopping_ends_though_a_search_does_not(catalog_of, tiny_home, searches):
-    with serving(catalog_of(tiny_home), running=1, grace=0.05) as served:
+def test_stopping_ends_though_a_search_does_not(indexes_of, tiny_home, searches):
+    with serving(indexes_of(tiny_home), running=1, grace=0.05) as served:
         (running,) = asking(served, 1)
         searches.wait_for(1)
         served.stop()

@@ -5,13 +5,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from klsa_search.service.admission import Writes
-from klsa_search.service.catalog import Catalog
 from klsa_search.service.keys import add_key, revoke_key
 from klsa_search.service.middleware.auth import Keys
+from klsa_search.service.open_indexes import OpenIndexes
 from klsa_search.service.signing import PAGE_HEADER, Signer
 from tests.service.conftest import failure_of
 from tests.service.test_keys import ELSEWHERE
-from tests.support.application import catalog_app
+from tests.support.application import app_of_indexes
 from tests.support.client import AppClient
 
 HOST = "search.example:8000"
@@ -24,9 +24,11 @@ CALLS = [("GET", "/indexes"), ("POST", "/search"), ("DELETE", "/indexes/first/do
 @pytest.fixture
 def service(home, file):
     """A service of two indexes, and origins that may send requests; clients keep no cookies."""
-    with Catalog(home, interval=0) as catalog:
+    with OpenIndexes(home, interval=0) as open_indexes:
         keys = Keys(file, {"search", "write"})
-        yield catalog_app(catalog, writes=Writes(), keys=keys, origins=["https://friend.example"])
+        yield app_of_indexes(
+            open_indexes, writes=Writes(), keys=keys, origins=["https://friend.example"]
+        )
 
 
 @pytest.fixture

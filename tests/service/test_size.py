@@ -26,7 +26,7 @@ from klsa_search.service.routes.mining import (
 )
 from klsa_search.service.schemas import base, search_answers
 from klsa_search.service.schemas.base import MAX_ANSWER, MAX_HITS, MAX_QUERY, encoded
-from tests.support.application import catalog_app
+from tests.support.application import app_of_indexes
 from tests.support.client import AppClient
 from tests.support.endpoints import ENDPOINTS
 from tools.scopes_page import scopes_of
@@ -220,7 +220,7 @@ def test_every_endpoint_at_its_limits_answers_within_the_bound(client_of, heavy_
 
 
 @pytest.mark.slow
-def test_analytics_at_their_limits_answer_within_the_bound(catalog_of, tmp_path):
+def test_analytics_at_their_limits_answer_within_the_bound(indexes_of, tmp_path):
     """Queries and IDs of the greatest length, in each list as many as it may have."""
     build_tiny(tmp_path, "first")
     now, rows, store = time.time_ns() // 1_000_000, 10_000, Store(tmp_path)
@@ -240,7 +240,7 @@ def test_analytics_at_their_limits_answer_within_the_bound(catalog_of, tmp_path)
     )
     store.close()
     recorder = Recorder(tmp_path, days=90, min_searches=1)
-    client = AppClient(catalog_app(catalog_of(tmp_path), recorder=recorder))
+    client = AppClient(app_of_indexes(indexes_of(tmp_path), recorder=recorder))
     reading = {route.path for route in analytics.router.routes if "GET" in route.methods}
     path = "/indexes/{name}/analytics"
     assert reading == {path, f"{path}.csv", f"{path}/synonyms"}

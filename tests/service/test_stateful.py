@@ -22,9 +22,9 @@ from hypothesis.stateful import (
 from klsa_search.indexing import refit
 from klsa_search.indexing.build import build
 from klsa_search.service.admission import Writes
-from klsa_search.service.catalog import Catalog
+from klsa_search.service.open_indexes import OpenIndexes
 from klsa_search.storage.maintenance import rollback, undo_writes
-from tests.support.application import catalog_app
+from tests.support.application import app_of_indexes
 from tests.support.client import AppClient
 
 WORDS = ("wing", "heat", "layer", "ice", "snow", "wolke")
@@ -67,13 +67,13 @@ def machine_over(built):
             self.begin()
 
         def begin(self):
-            self.catalog = Catalog(self.home, interval=0)
-            self.client = AppClient(catalog_app(self.catalog, writes=Writes()))
+            self.open_indexes = OpenIndexes(self.home, interval=0)
+            self.client = AppClient(app_of_indexes(self.open_indexes, writes=Writes()))
             self.client.__enter__()
 
         def end(self):
             self.client.__exit__(None, None, None)
-            self.catalog.close()
+            self.open_indexes.close()
 
         def teardown(self):
             if hasattr(self, "folder"):

@@ -9,7 +9,7 @@ from klsa_search import open_index
 from klsa_search.service.admission import Writes
 from klsa_search.service.middleware import bodies
 from klsa_search.service.schemas import documents as reading
-from tests.support.application import catalog_app
+from tests.support.application import app_of_indexes
 from tests.support.client import AppClient
 from tests.support.waiting import PATIENCE, wait_until
 
@@ -87,7 +87,7 @@ def test_a_truncated_body_is_refused(writer, home):
     assert sent(writer, some, max_delete="100%").json()["deleted"] == len(before) - 1
 
 
-def test_a_sync_that_takes_longer_than_its_request_continues(catalog_of, home, monkeypatch):
+def test_a_sync_that_takes_longer_than_its_request_continues(indexes_of, home, monkeypatch):
     before, late = stored(home), threading.Event()
 
     def slow(body):
@@ -96,7 +96,7 @@ def test_a_sync_that_takes_longer_than_its_request_continues(catalog_of, home, m
 
     monkeypatch.setattr("klsa_search.service.routes.sync.documents_of_lines", slow)
     writes = Writes(request_timeout=0.05)
-    slow_writer = AppClient(catalog_app(catalog_of(home), writes=writes))
+    slow_writer = AppClient(app_of_indexes(indexes_of(home), writes=writes))
     answer = sent(slow_writer, [*before.values(), {"id": "new", "text": "new"}])
     assert "continues" in failure_of(answer, 503)["message"]
     late.set()

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from klsa_search.storage.synonyms import read_synonyms
-from tests.support.application import catalog_app
+from tests.support.application import app_of_indexes
 from tests.support.client import AppClient
 
 from .conftest import failure_of
@@ -59,14 +59,14 @@ def test_synonyms_that_several_add_at_once_are_all_kept(writer):
     assert writer.get(PATH).json()["synonyms"] == kept
 
 
-def test_invalid_synonyms_are_refused(writer, home, catalog_of):
+def test_invalid_synonyms_are_refused(writer, home, indexes_of):
     for synonyms in (["alone"], {"": ["x"]}, {"x": ["y" * 101]}):
         refused = failure_of(writer.put(PATH, json={"synonyms": synonyms}), 422)
         assert refused["field"] == "synonyms"
     for body in ({}, {"synonyms": {"a": "b"}}, {"synonyms": [1]}, []):
         assert writer.put(PATH, json=body).status_code == 422
     assert writer.put("/indexes/none/synonyms", json={"synonyms": RULES}).status_code == 404
-    reading = AppClient(catalog_app(catalog_of(home)), raise_server_exceptions=False)
+    reading = AppClient(app_of_indexes(indexes_of(home)), raise_server_exceptions=False)
     assert reading.put(PATH, json={"synonyms": RULES}).status_code == 403
     assert reading.patch(PATH, json={"synonyms": RULES}).status_code == 403
     assert reading.delete(PATH).status_code == 403

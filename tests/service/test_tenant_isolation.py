@@ -22,10 +22,10 @@ from klsa_search.search.index import open_index
 from klsa_search.service.admission import Writes
 from klsa_search.service.analytics.recorder import Recorder
 from klsa_search.service.application import ROUTERS
-from klsa_search.service.catalog import Catalog
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
-from tests.support.application import catalog_app
+from klsa_search.service.open_indexes import OpenIndexes
+from tests.support.application import app_of_indexes
 from tests.support.client import AppClient
 from tests.support.endpoints import ENDPOINTS
 from tools.scopes_page import scopes_of, takes_tenant_tokens
@@ -155,9 +155,9 @@ def world(built, folder, hidden):
             "all": "search write metrics",
         }.items()
     }
-    catalog = Catalog(home, interval=0, opener=partial(open_index, reranker=_lengths))
+    open_indexes = OpenIndexes(home, interval=0, opener=partial(open_index, reranker=_lengths))
     recorder = Recorder(home, days=90, min_searches=1)
-    app = catalog_app(catalog, writes=Writes(), keys=Keys(file, ()), recorder=recorder)
+    app = app_of_indexes(open_indexes, writes=Writes(), keys=Keys(file, ()), recorder=recorder)
     client = AppClient(app, raise_server_exceptions=False)
     answer = client.post(
         "/tenant-tokens",
@@ -166,7 +166,9 @@ def world(built, folder, hidden):
     )
     assert answer.status_code == 201, answer.text
     tenant = answer.json()["token"]
-    return SimpleNamespace(client=client, tenant=tenant, keys=keys, catalog=catalog, home=home)
+    return SimpleNamespace(
+        client=client, tenant=tenant, keys=keys, open_indexes=open_indexes, home=home
+    )
 
 
 def worlds_of(tmp_path_factory, kinds):
@@ -181,7 +183,7 @@ def worlds_of(tmp_path_factory, kinds):
     made = [world(home, folder / str(number), hidden) for number, hidden in enumerate(contents)]
     yield made
     for each in made:
-        each.catalog.close()
+        each.open_indexes.close()
 
 
 @pytest.fixture(scope="module")

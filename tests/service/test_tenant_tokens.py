@@ -6,13 +6,13 @@ import jwt
 import pytest
 
 from klsa_search.service.admission import Writes
-from klsa_search.service.catalog import Catalog
 from klsa_search.service.keys import add_key, read_keys, revoke_key
 from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.middleware.clients import Rates
+from klsa_search.service.open_indexes import OpenIndexes
 from klsa_search.service.signing import Signer
 from tests.service.conftest import bearing, failure_of
-from tests.support.application import catalog_app
+from tests.support.application import app_of_indexes
 from tests.support.client import AppClient
 
 OLD = "year = 1950"
@@ -21,8 +21,8 @@ OLD = "year = 1950"
 
 @pytest.fixture
 def client(home, file):
-    with Catalog(home, interval=0) as catalog:
-        app = catalog_app(catalog, writes=Writes(), keys=Keys(file, {"search", "write"}))
+    with OpenIndexes(home, interval=0) as open_indexes:
+        app = app_of_indexes(open_indexes, writes=Writes(), keys=Keys(file, {"search", "write"}))
         yield AppClient(app, raise_server_exceptions=False)
 
 
@@ -174,8 +174,8 @@ def test_later_writes_are_filtered_too(client, file):
 
 
 def test_the_clients_of_a_key_have_a_rate_limit_each(home, file):
-    with Catalog(home, interval=0) as catalog:
-        app = catalog_app(catalog, keys=Keys(file, ()), rates=Rates(1, lambda: 0.0))
+    with OpenIndexes(home, interval=0) as open_indexes:
+        app = app_of_indexes(open_indexes, keys=Keys(file, ()), rates=Rates(1, lambda: 0.0))
         key = add_key(file, "shop", ["search"])
         one, two = (AppClient(app, client=(f"10.0.0.{n}", 1)) for n in (1, 2))
         token = create(one, key, {"first": OLD}).json()["token"]

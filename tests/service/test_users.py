@@ -17,7 +17,7 @@ from klsa_search.service.middleware.clients import Rates
 from tests.service.conftest import failure_of
 from tests.service.test_keys import ELSEWHERE
 from tests.service.test_sessions import PAGE, Forgetful, call
-from tests.support.application import catalog_app
+from tests.support.application import app_of_indexes
 from tests.support.client import AppClient
 
 
@@ -29,7 +29,7 @@ def _quick_hashes(monkeypatch):
 @pytest.fixture
 def client(shared_catalog, file):
     keys = Keys(file, {"search", "write"}, ChangeNotices(file.parent))  # which are seen at once
-    return Forgetful(catalog_app(shared_catalog, writes=Writes(), keys=keys))
+    return Forgetful(app_of_indexes(shared_catalog, writes=Writes(), keys=keys))
 
 
 def enter(client, name, password, **headers):
@@ -258,7 +258,7 @@ def test_a_key_of_some_indexes_manages_no_users(client, file):
 @pytest.mark.parametrize("writes", [None, Writes()], ids=["read-only", "writable"])
 def test_without_keys_a_request_for_users_is_told_which_key_it_needs(shared_catalog, file, writes):
     keys = Keys(file, {"search", "metrics"})
-    client = AppClient(catalog_app(shared_catalog, writes=writes, keys=keys))
+    client = AppClient(app_of_indexes(shared_catalog, writes=writes, keys=keys))
     error = failure_of(client.get("/users"), 403)
     assert error["code"] == "insufficient_scope"
     assert "klsa-keys add NAME --scope users" in error["message"]
@@ -267,7 +267,7 @@ def test_without_keys_a_request_for_users_is_told_which_key_it_needs(shared_cata
 
 def test_users_are_listed_at_once_if_the_file_is_elsewhere(shared_catalog, file):
     headers = {"X-API-Key": add_key(file, "chief", ["users"])}
-    client = AppClient(catalog_app(shared_catalog, keys=Keys(file, ())))
+    client = AppClient(app_of_indexes(shared_catalog, keys=Keys(file, ())))
     for name in ("anna", "ben"):
         body = {"name": name, "scopes": ["search"]}
         assert client.post("/users", json=body, headers=headers).status_code == 201

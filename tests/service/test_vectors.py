@@ -9,8 +9,8 @@ import pytest
 from klsa_search import build, open_index
 from klsa_search.collection.vectors import MAX_DIMENSION, quantised, vectors_of
 from klsa_search.service.admission import Writes
-from klsa_search.service.catalog import Catalog
-from tests.support.application import catalog_app
+from klsa_search.service.open_indexes import OpenIndexes
+from tests.support.application import app_of_indexes
 from tests.support.client import AppClient
 
 from .conftest import failure_of
@@ -39,8 +39,10 @@ def built(tmp_path_factory):
 @pytest.fixture
 def client(built, tmp_path):
     shutil.copytree(built, tmp_path, dirs_exist_ok=True)
-    with Catalog(tmp_path, interval=0) as catalog:
-        yield AppClient(catalog_app(catalog, writes=Writes()), raise_server_exceptions=False)
+    with OpenIndexes(tmp_path, interval=0) as open_indexes:
+        yield AppClient(
+            app_of_indexes(open_indexes, writes=Writes()), raise_server_exceptions=False
+        )
 
 
 @pytest.fixture

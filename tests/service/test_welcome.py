@@ -5,13 +5,13 @@ import re
 import pytest
 
 from klsa_search.errors import SettingsError
-from klsa_search.service.catalog import Catalog
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.middleware.clients import Rates
+from klsa_search.service.open_indexes import OpenIndexes
 from klsa_search.service.page_files import PREFIX, SearchPage, prefers_html
 from tests.conftest import ROOT
-from tests.support.application import catalog_app
+from tests.support.application import app_of_indexes
 from tests.support.client import AppClient
 
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8"
@@ -107,8 +107,8 @@ def test_the_page_has_the_logo_title_and_index_of_the_operator(tiny_home, tmp_pa
     logo = tmp_path / "logo.PNG"
     logo.write_bytes(b"an image")
     page = {"title": "Our <help>", "logo": logo, "front_index": "tiny"}
-    with Catalog(tiny_home) as catalog:
-        client = AppClient(catalog_app(catalog, page=page))
+    with OpenIndexes(tiny_home) as open_indexes:
+        client = AppClient(app_of_indexes(open_indexes, page=page))
         start = client.get("/", headers=HTML).text
         assert '<html lang="en" data-index="tiny">' in start
         assert "<title>Our &lt;help&gt;</title>" in start
@@ -127,8 +127,8 @@ def test_a_logo_of_another_format_is_refused(tmp_path):
 def test_the_page_needs_no_key_and_no_token(tiny_home, tmp_path):
     file = tmp_path / "keys.json"
     add_key(file, "web", ["search"])
-    with Catalog(tiny_home) as catalog:
-        client = AppClient(catalog_app(catalog, keys=Keys(file, set()), rates=Rates(1)))
+    with OpenIndexes(tiny_home) as open_indexes:
+        client = AppClient(app_of_indexes(open_indexes, keys=Keys(file, set()), rates=Rates(1)))
         for name in FILES:
             assert client.get(PREFIX + name).status_code == 200
         assert client.get("/", headers=HTML).status_code == 200

@@ -9,10 +9,10 @@ import pytest
 
 from klsa_search.errors import IndexDamaged, StoreError
 from klsa_search.service.admission import Writes
-from klsa_search.service.catalog import Catalog
 from klsa_search.service.metrics import Metrics
+from klsa_search.service.open_indexes import OpenIndexes
 from klsa_search.service.write_failures import WriteFailures
-from tests.support.application import catalog_app
+from tests.support.application import app_of_indexes
 from tests.support.client import AppClient
 from tests.support.processes import run_python
 
@@ -108,8 +108,10 @@ def test_a_creation_counts_as_failing_until_there_is_room(home, monkeypatch):
     def no_room(*_, **__):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    with Catalog(home, interval=0) as catalog:
-        client = AppClient(catalog_app(catalog, writes=Writes()), raise_server_exceptions=False)
+    with OpenIndexes(home, interval=0) as open_indexes:
+        client = AppClient(
+            app_of_indexes(open_indexes, writes=Writes()), raise_server_exceptions=False
+        )
         monkeypatch.setattr("klsa_search.service.routes.indexes.build", no_room)
         monkeypatch.setattr("klsa_search.service.write_failures.write_fresh", no_room)
         assert client.post("/indexes", json={"name": "third"}).status_code == 503

@@ -1,4 +1,4 @@
-"""The application over an open catalog."""
+"""The application over open indexes."""
 
 from contextlib import asynccontextmanager
 from functools import cache
@@ -17,8 +17,8 @@ def _defaults():
     return ServiceSettings()
 
 
-def catalog_app(
-    catalog,
+def app_of_indexes(
+    open_indexes,
     *,
     keys=None,
     origins=(),
@@ -37,15 +37,17 @@ def catalog_app(
         "heavy": Admission(running=HEAVY, waiting=HEAVY_WAITING),
         **resources,
     }
-    keys = keys or Keys(catalog.home / FILE, {"search", "write", "metrics"})
+    keys = keys or Keys(open_indexes.home / FILE, {"search", "write", "metrics"})
     values = {
-        "home": catalog.home,
+        "home": open_indexes.home,
         "cors_origins": origins,
         "allowed_hosts": allowed_hosts,
         "log_queries": log_queries,
     }
     settings = _defaults().model_copy(update=values | (page or {}))
-    app = create_app(settings, resources=Resources(catalog=catalog, keys=keys, **resources))
+    app = create_app(
+        settings, resources=Resources(open_indexes=open_indexes, keys=keys, **resources)
+    )
 
     @asynccontextmanager
     async def lifespan(_):

@@ -286,7 +286,7 @@ async def _check_filters(service: IndexService, filters: Mapping[str, FilterLike
             )
 
         def work(target: str = target, condition: FilterLike = filter_) -> None:
-            with service.catalog.use(target) as index:
+            with service.open_indexes.use(target) as index:
                 index.restricted(condition)
 
         try:

@@ -191,7 +191,7 @@ async def synonym_proposals(
         queries = searched_queries(
             recorder.home, index, days=params.days, least=recorder.min_searches
         )
-        with service.catalog.use(index) as opened:
+        with service.open_indexes.use(index) as opened:
             proposals = propose_synonyms(opened, queries, params.k)
             return ProposalsAnswer(index=opened.name, proposals=proposals)
 
@@ -216,7 +216,7 @@ async def _read(service: IndexService, name: str, compute: Callable[[Recorder, s
     StoreError.
     """
     target = service.resolve("write", name) or name
-    with service.catalog.use_if_current(target) as opened:
+    with service.open_indexes.use_if_current(target) as opened:
         service.state["index"] = target
         index = target if opened is None else opened.name
     recorder = service.analytics

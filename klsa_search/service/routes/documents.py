@@ -286,7 +286,7 @@ async def _write_lines(
     except KlsaError as error:
         if not written:
             raise
-        error.message = shown_message(error.message, service.catalog.home)
+        error.message = shown_message(error.message, service.open_indexes.home)
         written.append(_status(batch[0].number if batch else last + 1, None, error))
     return Response(b"".join(written), media_type=LINES)
 

@@ -110,7 +110,7 @@ async def _export(params: ExportRequest, name: str, service: IndexService) -> Re
     leased = ExitStack()
 
     def begin() -> tuple[Iterator[bytes], bytes | None]:
-        index = leased.enter_context(service.catalog.use(target))
+        index = leased.enter_context(service.open_indexes.use(target))
         service.state["index"] = index.name
         if token_filter is not None:
             index = restricted_by_token(index, token_filter)

@@ -59,7 +59,7 @@ async def health(request: Request, response: Response, service: Service) -> Heal
 
     If API keys are needed, a request without one gets no names, paths and reasons.
     """
-    every = service.catalog.statuses()
+    every = service.open_indexes.statuses()
     ok = service.is_searchable(every)
     statuses = service.statuses()
     names = {status.name for status in statuses}
@@ -79,7 +79,7 @@ async def health(request: Request, response: Response, service: Service) -> Heal
         },
         refits={name: refits[name] for name in sorted(names & refits.keys())},
         **replications,
-        faults=[shown_message(fault, service.catalog.home) for fault in faults]
+        faults=[shown_message(fault, service.open_indexes.home) for fault in faults]
         if service.access.scopes
         else [],
     )
@@ -140,7 +140,7 @@ async def ready(response: Response, service: Service) -> Readiness:
     generation of an index cannot be opened, the previous one is served, and the index
     counts as ready; /health reports it.
     """
-    statuses = service.catalog.statuses()
+    statuses = service.open_indexes.statuses()
     failing = sum(status.index is None or status.damaged for status in statuses)
     ok = service.is_searchable(statuses) and not failing
     response.status_code = 200 if ok else 503

@@ -20,12 +20,11 @@ from klsa_search.indexing.build import build
 from klsa_search.search.configuration import change_settings, needing_refit
 from klsa_search.search.index import Index
 from klsa_search.search.rankers import needs_eigenvectors
-from klsa_search.service.catalog import Catalog
-from klsa_search.service.catalog_entries import Status
 from klsa_search.service.dependencies import Service, refuse_other_types, router_for
 from klsa_search.service.index_service import IndexService, settings_from_client
 from klsa_search.service.job_ledger import job_not_found
 from klsa_search.service.jobs import Jobs
+from klsa_search.service.open_indexes import OpenIndexes
 from klsa_search.service.schemas.base import Answer, Name, RequestModel
 from klsa_search.service.schemas.errors import documented
 from klsa_search.service.schemas.index_answers import (
@@ -34,6 +33,7 @@ from klsa_search.service.schemas.index_answers import (
     IndexSummary,
     replication_answers,
 )
+from klsa_search.service.served_index import Status
 from klsa_search.storage.maintenance import delete_index as remove_index
 from klsa_search.storage.names import index_path, is_built
 
@@ -111,11 +111,11 @@ async def create_index(request: Request, body: IndexBody, service: Service) -> I
                 value = getattr(chosen, field)
                 reason = f"{field} = {value}: no document can be added to an index with it"
                 raise SettingsError(f"{reason}; leave it out", field=field)
-            home = service.catalog.home
-            if name in service.catalog.aliases() or is_built(index_path(home, name)):
+            home = service.open_indexes.home
+            if name in service.open_indexes.aliases() or is_built(index_path(home, name)):
                 raise IndexExists(f"`{name}` exists already; choose another name", field="name")
             build((), name=name, home=home, **chosen.model_dump()).close()
-            service.catalog.refresh(name)
+            service.open_indexes.refresh(name)
 
     with service.writes.slot():
         await service.run_write("", work)
@@ -210,17 +210,17 @@ async def delete_index(name: str, service: Service) -> DeletedAnswer:
 
     def work() -> list[str]:
         with settings_from_client():
-            catalog = service.catalog
-            if name in catalog.aliases():
+            open_indexes = service.open_indexes
+            if name in open_indexes.aliases():
                 raise QueryError(
                     f"`{name}` is an alias; delete its index, or the alias with "
                     f"DELETE /aliases/{name}",
                     field="name",
                 )
-            if all(status.name != name for status in catalog.statuses()):
+            if all(status.name != name for status in open_indexes.statuses()):
                 raise IndexNotFound(f"no index `{name}`; list indexes with GET /indexes")
-            left = remove_index(index_path(catalog.home, name))
-            catalog.refresh(name)
+            left = remove_index(index_path(open_indexes.home, name))
+            open_indexes.refresh(name)
             if service.jobs is not None:
                 with suppress(KlsaError):  # the index is deleted; without one, they are cancelled
                     service.jobs.forget(name)
@@ -275,23 +275,23 @@ async def aliases(service: Service) -> AliasList:
 @writing_router.put("/aliases/{name}", summary="Set an alias")
 async def put_alias(name: str, body: AliasBody, service: Service) -> AliasAnswer:
     """Point an alias at an index. The change is atomic: requests use the old index or the new."""
-    await _change_aliases(service, lambda catalog: catalog.set_alias(name, body.index))
+    await _change_aliases(service, lambda open_indexes: open_indexes.set_alias(name, body.index))
     return AliasAnswer(name=name, index=body.index)
 
 
 @writing_router.delete("/aliases/{name}", summary="Delete an alias")
 async def delete_alias(name: str, service: Service) -> AliasList:
     """Delete an alias and list those left; its index is kept."""
-    await _change_aliases(service, lambda catalog: catalog.delete_alias(name))
+    await _change_aliases(service, lambda open_indexes: open_indexes.delete_alias(name))
     return await aliases(service)
 
 
-async def _change_aliases(service: IndexService, change: Callable[[Catalog], None]) -> None:
+async def _change_aliases(service: IndexService, change: Callable[[OpenIndexes], None]) -> None:
     """Change aliases; InsufficientScope for a key that is restricted to some indexes."""
 
     def work() -> None:
         with settings_from_client():
-            change(service.catalog)
+            change(service.open_indexes)
 
     with service.writes.slot():
         service.access.require_all("write")

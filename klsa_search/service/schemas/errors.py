@@ -176,7 +176,7 @@ def is_fault(error: Exception) -> bool:
 
 async def _known_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, KlsaError)
-    error.message = shown_message(error.message, request.app.state.resources.catalog.home)
+    error.message = shown_message(error.message, request.app.state.resources.open_indexes.home)
     return error_response(error)
 
 

@@ -11,8 +11,8 @@ from klsa_search.core.service_reports import Job
 from klsa_search.errors import StoreError
 from klsa_search.search.index import Index
 from klsa_search.service.background import Replication
-from klsa_search.service.catalog_entries import Status
 from klsa_search.service.schemas.base import Answer
+from klsa_search.service.served_index import Status
 from klsa_search.storage.manifest import (
     ColumnEntry,
     Counts,
@@ -111,7 +111,7 @@ class IndexSummary(Answer):
 
     @classmethod
     def of(cls, status: Status) -> IndexSummary:
-        """Summarise an index of the catalog."""
+        """Summarise an index of the service."""
         index = status.index
         return IndexSummary(
             name=status.name,
@@ -156,7 +156,7 @@ class IndexDetails(IndexSummary):
 
     @classmethod
     def of(cls, status: Status, job: int | None = None) -> IndexDetails:
-        """Describe an index of the catalog and its manifest; `job` is that of a waiting job."""
+        """Describe an index of the service and its manifest; `job` is that of a waiting job."""
         summary, index = IndexSummary.of(status).model_dump(), status.index
         if index is None:
             absent = dict.fromkeys(IndexDetails.model_fields.keys() - summary.keys())

@@ -10,7 +10,7 @@ import pytest
 from klsa_search.indexing.build import build
 from klsa_search.mining.similar import similar
 from klsa_search.search.index import open_index
-from klsa_search.service.catalog import Catalog
+from klsa_search.service.open_indexes import OpenIndexes
 from tests.service.sockets import serving
 from tests.support.browsers import open_browser
 
@@ -66,7 +66,7 @@ def address(notes_home):
     for kernel in ("latent", "document"):
         similar(index, "rose", kernel=kernel)
     index.close()
-    with Catalog(notes_home) as catalog, serving(catalog) as served:
+    with OpenIndexes(notes_home) as open_indexes, serving(open_indexes) as served:
         yield f"http://127.0.0.1:{served.address[1]}"
 
 

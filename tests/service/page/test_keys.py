@@ -5,9 +5,9 @@ from contextlib import ExitStack, contextmanager
 import pytest
 from playwright import sync_api as api
 
-from klsa_search.service.catalog import Catalog
 from klsa_search.service.keys import add_key, revoke_key
 from klsa_search.service.middleware.auth import Keys
+from klsa_search.service.open_indexes import OpenIndexes
 from klsa_search.service.server import configured
 from tests.service import sockets
 from tests.service.sockets import serving
@@ -22,7 +22,7 @@ expect = api.expect
 
 @contextmanager
 def keyed(home, file):
-    with Catalog(home) as catalog, serving(catalog, keys=Keys(file, set())) as served:
+    with OpenIndexes(home) as open_indexes, serving(open_indexes, keys=Keys(file, set())) as served:
         yield f"http://127.0.0.1:{served.address[1]}"
 
 

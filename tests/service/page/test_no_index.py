@@ -7,7 +7,7 @@ import httpx
 import pytest
 from playwright import sync_api as api
 
-from klsa_search.service.catalog import Catalog
+from klsa_search.service.open_indexes import OpenIndexes
 from tests.service.sockets import serving
 
 from .conftest import watched
@@ -39,8 +39,8 @@ def test_the_page_says_how_to_create_an_index(browser, tmp_path):
 
 def test_without_write_access_the_page_shows_the_command_only(browser, tmp_path):
     with (
-        Catalog(tmp_path) as catalog,
-        serving(catalog) as served,
+        OpenIndexes(tmp_path) as open_indexes,
+        serving(open_indexes) as served,
         watched(browser, f"http://127.0.0.1:{served.address[1]}") as page,
     ):
         page.goto(f"http://127.0.0.1:{served.address[1]}")

@@ -11,7 +11,7 @@ from playwright import sync_api as api
 
 from klsa_search import build
 from klsa_search.search.index import open_index
-from klsa_search.service.catalog import Catalog
+from klsa_search.service.open_indexes import OpenIndexes
 from tests.service.sockets import serving
 from tests.support.waiting import wait_until
 
@@ -196,7 +196,7 @@ def test_a_year_and_its_months_are_chosen_by_one_click(page):
 
 def test_the_index_chosen_last_opens_again(browser, home):
     shutil.copytree(home / "notes", home / "a-first")
-    with Catalog(home) as catalog, serving(catalog) as served:
+    with OpenIndexes(home) as open_indexes, serving(open_indexes) as served:
         address = f"http://127.0.0.1:{served.address[1]}"
         with watched(browser, address) as page:
             page.goto(address)
@@ -396,11 +396,11 @@ def test_a_narrow_window_needs_no_scrolling_aside(browser, address, width):
 
 
 def test_several_indexes_can_be_chosen_and_none_is_reported(browser, address, tmp_path):
-    from klsa_search.service.catalog import Catalog
+    from klsa_search.service.open_indexes import OpenIndexes
     from tests.service.conftest import build_tiny
     from tests.service.sockets import serving
 
-    with Catalog(tmp_path, interval=0) as catalog, serving(catalog) as served:
+    with OpenIndexes(tmp_path, interval=0) as open_indexes, serving(open_indexes) as served:
         other = f"http://127.0.0.1:{served.address[1]}"
         with watched(browser, other) as page:
             page.goto(other)
@@ -424,7 +424,7 @@ def test_a_passage_of_another_searched_field_is_shown_if_words_are_only_there(br
     build(
         [note, {"id": "x", "text": "Other."}], name="a", home=tmp_path, search="text,remedy"
     ).close()
-    with Catalog(tmp_path) as catalog, serving(catalog) as served:
+    with OpenIndexes(tmp_path) as open_indexes, serving(open_indexes) as served:
         address = f"http://127.0.0.1:{served.address[1]}"
         with watched(browser, address) as page:
             page.goto(address)
@@ -441,7 +441,7 @@ def test_a_word_that_is_doubted_can_be_searched_as_typed(browser, tmp_path):
     texts = ["desk lamp with a dimmer", "leg of lamb", "white desk"] * 3
     texts += [f"number{chr(97 + number)} of the rest" for number in range(26)] * 2
     build(texts, name="a", home=tmp_path).close()
-    with Catalog(tmp_path) as catalog, serving(catalog) as served:
+    with OpenIndexes(tmp_path) as open_indexes, serving(open_indexes) as served:
         address = f"http://127.0.0.1:{served.address[1]}"
         with watched(browser, address) as page:
             page.goto(address)
@@ -465,7 +465,7 @@ def test_a_click_lists_all_passages_of_a_document_that_match(browser, tmp_path):
         home=tmp_path,
         passages=60,
     ).close()
-    with Catalog(tmp_path) as catalog, serving(catalog) as served:
+    with OpenIndexes(tmp_path) as open_indexes, serving(open_indexes) as served:
         address = f"http://127.0.0.1:{served.address[1]}"
         with watched(browser, address) as page:
             page.goto(address)

@@ -5,8 +5,8 @@ from playwright import sync_api as api
 
 from klsa_search import build
 from klsa_search.service.admission import Writes
-from klsa_search.service.catalog import Catalog
 from klsa_search.service.keys import add_key
+from klsa_search.service.open_indexes import OpenIndexes
 from tests.service.sockets import serving
 
 from .conftest import watched
@@ -91,7 +91,7 @@ def test_an_index_has_a_title_and_one_that_a_key_does_not_allow_none(browser, tm
     documents = [{"id": "1", "text": "A red bicycle."}, {"id": "2", "text": "A blue car."}]
     for name, title in (("shop", "Our <b>shop</b>"), ("help", "")):
         build(documents, name=name, home=tmp_path, page_title=title).close()
-    with Catalog(tmp_path) as catalog, serving(catalog) as served:
+    with OpenIndexes(tmp_path) as open_indexes, serving(open_indexes) as served:
         address = f"http://127.0.0.1:{served.address[1]}"
         with watched(browser, address, tools=False) as page:
             page.goto(f"{address}/?index=shop")
@@ -117,9 +117,9 @@ def test_visitors_get_the_index_of_the_operator_and_no_tools(browser, tmp_path):
     for name in ("a", "help"):
         build([{"id": "1", "text": f"A bicycle of {name}."}], name=name, home=tmp_path).close()
     search_page = {"title": "Help", "front_index": "help"}
-    with Catalog(tmp_path) as catalog:
+    with OpenIndexes(tmp_path) as open_indexes:
         with (
-            serving(catalog, page=search_page) as served,
+            serving(open_indexes, page=search_page) as served,
             watched(browser, f"http://127.0.0.1:{served.address[1]}") as page,
         ):
             address = f"http://127.0.0.1:{served.address[1]}"
@@ -131,7 +131,7 @@ def test_visitors_get_the_index_of_the_operator_and_no_tools(browser, tmp_path):
                     expect(page.locator(hidden)).to_be_hidden()
                 expect(page.get_by_role("button", name="Tools")).to_have_count(0)
         with (
-            serving(catalog, page=search_page, writes=Writes()) as served,
+            serving(open_indexes, page=search_page, writes=Writes()) as served,
             watched(browser, f"http://127.0.0.1:{served.address[1]}") as page,
         ):
             page.goto(f"http://127.0.0.1:{served.address[1]}/?q=bicycle")

@@ -8,13 +8,13 @@ import uvicorn
 from klsa_search.core.child_processes import command_of
 from klsa_search.service.admission import Admission, Writes
 from klsa_search.service.application import CHILD
-from klsa_search.service.catalog import Catalog
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.middleware.auth import Keys
+from klsa_search.service.open_indexes import OpenIndexes
 from klsa_search.service.server import configured
 from klsa_search.service.settings import ServiceSettings
 from tests.service.sockets import Served
-from tests.support.application import catalog_app
+from tests.support.application import app_of_indexes
 from tests.support.waiting import wait_until
 
 SIZES = {"wide": {"viewport": {"width": 1280, "height": 900}},
@@ -29,12 +29,12 @@ def writable(home, keys=None, recorder=None):
     command = command_of(CHILD, "refit", "--home", str(home))
     light, heavy, writes = Admission(waiting=1000), Admission(), Writes()
     with (
-        Catalog(home) as catalog,
-        Jobs(catalog, command, share=None) as refits,
+        OpenIndexes(home) as open_indexes,
+        Jobs(open_indexes, command, share=None) as refits,
         socket.create_server(("127.0.0.1", 0)) as listener,
     ):
-        app = catalog_app(
-            catalog,
+        app = app_of_indexes(
+            open_indexes,
             admission=light,
             heavy=heavy,
             writes=writes,

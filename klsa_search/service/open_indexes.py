@@ -1,4 +1,4 @@
-"""Catalog of the open indexes of an index directory.
+"""The open indexes of an index directory.
 
 A thread scans the directory twice a second. A new generation is opened while the old one is
 served, then swapped in. Calls that use the old one keep it; it is closed when the last of them
@@ -22,7 +22,8 @@ from klsa_search.core.wording import suggestion
 from klsa_search.errors import IndexDamaged, IndexNotFound, KlsaError, QueryError, StoreError
 from klsa_search.search.index import Index, open_index
 from klsa_search.service.background import PeriodicTask
-from klsa_search.service.catalog_entries import (
+from klsa_search.service.changes import ChangeNotices
+from klsa_search.service.served_index import (
     FAULTS,
     Entry,
     IndexOpener,
@@ -32,7 +33,6 @@ from klsa_search.service.catalog_entries import (
     open_and_warm_up,
     reason_not_opened,
 )
-from klsa_search.service.changes import ChangeNotices
 from klsa_search.storage.catalog import aliases_in, delete_alias, set_alias
 from klsa_search.storage.checksums import ChecksumCheck
 from klsa_search.storage.maintenance import indexes_in
@@ -75,7 +75,7 @@ class _Lease:
         self._release(self.opened)
 
 
-class Catalog:
+class OpenIndexes:
     """The open indexes of an index directory by name; safe to share between threads.
 
     home      index directory
@@ -113,7 +113,7 @@ class Catalog:
         if interval > 0:
             self.watch.start()
 
-    def __enter__(self) -> Catalog:
+    def __enter__(self) -> OpenIndexes:
         """Return itself."""
         return self
 
@@ -302,7 +302,7 @@ class Catalog:
     def scan(self) -> None:
         """Update all entries, except those that are being updated, and wait."""
         for future in self._submit_updates():
-            with suppress(CancelledError):  # the catalog was closed
+            with suppress(CancelledError):  # they were closed
                 future.result()
 
     def _wait_for_updates(self, names: Collection[str]) -> None:

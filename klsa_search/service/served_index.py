@@ -1,4 +1,4 @@
-"""Entries of a catalog: open generations, how they are opened or why they cannot be, states."""
+"""Entries of `OpenIndexes`: open generations, how they are opened or why they cannot be, states."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from klsa_search.storage.partitions import documents_of
 
 @dataclass(slots=True, eq=False)
 class ServedIndex:
-    """One open generation with its reference count; guarded by the catalog's lock."""
+    """One open generation with its reference count; guarded by the lock of `OpenIndexes`."""
 
     index: Index
     mark: object
@@ -53,10 +53,10 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """State of one index of the catalog.
+    """State of one index of the service.
 
     index      snapshot of the served index, or None; its arrays stay readable after a swap, but
-               documents can be read only within `Catalog.use`
+               documents can be read only within `OpenIndexes.use`
     failure    why the newest generation is not served, or is damaged
     checksums  state of its checksum comparison: see `ChecksumCheck`
     damaged    whether the served generation is damaged

@@ -7,23 +7,23 @@ import pytest
 
 from klsa_search.errors import IndexDamaged, IndexNotFound, StoreError
 from klsa_search.search.index import Index, open_index
-from klsa_search.service import catalog as catalog_module
-from klsa_search.service.catalog import Catalog
-from klsa_search.service.catalog_entries import generation_mark
+from klsa_search.service import open_indexes as catalog_module
+from klsa_search.service.open_indexes import OpenIndexes
 from klsa_search.service.schemas.index_answers import IndexDetails
+from klsa_search.service.served_index import generation_mark
 from klsa_search.storage.checksums import note_checked
 from klsa_search.storage.maintenance import delete_index, indexes_in
 from klsa_search.storage.manifest import read_manifest
 from tests.storage.worlds import point_current
-from tests.support.application import catalog_app
+from tests.support.application import app_of_indexes
 from tests.support.client import AppClient
 from tests.support.waiting import PATIENCE, wait_until
 
 from .conftest import DOCUMENTS, build_tiny
 
 
-def found(catalog, name=None):
-    with catalog.use(name) as index:
+def found(open_indexes, name=None):
+    with open_indexes.use(name) as index:
         return index.generation, index.search("wing", ranker="bm25").total
 
 
@@ -41,13 +41,13 @@ def closed(monkeypatch):
 
 
 def test_a_new_generation_is_loaded_and_running_calls_keep_the_old_one(
-    catalog_of, tmp_path, closed
+    indexes_of, tmp_path, closed
 ):
     build_tiny(tmp_path)
-    catalog = catalog_of(tmp_path)
-    with catalog.use("tiny") as old:
+    open_indexes = indexes_of(tmp_path)
+    with open_indexes.use("tiny") as old:
         build_tiny(tmp_path, documents=DOCUMENTS[:1])
-        assert found(catalog) == ("000002", 1)
+        assert found(open_indexes) == ("000002", 1)
         assert old.generation == "000001"
         assert old.search("wing", ranker="bm25").total == 2
         assert old.document("3").title == "Odd"
@@ -57,83 +57,83 @@ def test_a_new_generation_is_loaded_and_running_calls_keep_the_old_one(
 
 def test_looks_at_most_once_an_interval(tmp_path):
     build_tiny(tmp_path)
-    with Catalog(tmp_path, interval=3600) as catalog:
+    with OpenIndexes(tmp_path, interval=3600) as open_indexes:
         build_tiny(tmp_path)
-        assert found(catalog)[0] == "000001"
+        assert found(open_indexes)[0] == "000001"
 
 
-def test_unchanged_index_is_not_opened_again(catalog_of, tmp_path):
+def test_unchanged_index_is_not_opened_again(indexes_of, tmp_path):
     build_tiny(tmp_path)
-    catalog = catalog_of(tmp_path)
-    with catalog.use() as first, catalog.use() as second:
+    open_indexes = indexes_of(tmp_path)
+    with open_indexes.use() as first, open_indexes.use() as second:
         assert first.arrays is second.arrays
 
 
-def test_indexes_come_and_go(catalog_of, home):
-    catalog = catalog_of(home)
+def test_indexes_come_and_go(indexes_of, home):
+    open_indexes = indexes_of(home)
     build_tiny(home, "third")
-    assert [status.name for status in catalog.statuses()] == ["first", "second", "third"]
-    with catalog.use("second") as index:
+    assert [status.name for status in open_indexes.statuses()] == ["first", "second", "third"]
+    with open_indexes.use("second") as index:
         delete_index(home / "second")
-        assert [status.name for status in catalog.statuses()] == ["first", "third"]
+        assert [status.name for status in open_indexes.statuses()] == ["first", "third"]
         assert len(index.search("wing")) == 2
     with pytest.raises(IndexNotFound, match="first, third"):
-        found(catalog, "second")
+        found(open_indexes, "second")
 
 
-def test_an_index_rebuilt_after_its_deletion_is_another(catalog_of, tmp_path):
+def test_an_index_rebuilt_after_its_deletion_is_another(indexes_of, tmp_path):
     build_tiny(tmp_path)
-    catalog = catalog_of(tmp_path)
-    assert found(catalog) == ("000001", 2)
+    open_indexes = indexes_of(tmp_path)
+    assert found(open_indexes) == ("000001", 2)
     delete_index(tmp_path / "tiny")
     build_tiny(tmp_path, documents=DOCUMENTS[:1])
-    assert found(catalog) == ("000001", 1)
+    assert found(open_indexes) == ("000001", 1)
 
 
-def test_broken_new_generation_leaves_the_old_one_in_use(catalog_of, tmp_path):
+def test_broken_new_generation_leaves_the_old_one_in_use(indexes_of, tmp_path):
     build_tiny(tmp_path)
-    catalog = catalog_of(tmp_path)
+    open_indexes = indexes_of(tmp_path)
     whole = (tmp_path / "tiny" / "CURRENT").read_text()
     point_current(tmp_path / "tiny", "000007")
-    assert found(catalog) == ("000001", 2)
-    (status,) = catalog.statuses()
+    assert found(open_indexes) == ("000001", 2)
+    (status,) = open_indexes.statuses()
     assert status.index.generation == "000001"
     assert "000007" in status.failure
     (tmp_path / "tiny" / "CURRENT").write_text(whole)
-    (status,) = catalog.statuses()
+    (status,) = open_indexes.statuses()
     assert status.failure is None
 
 
-def test_repaired_index_is_served_again(catalog_of, tmp_path):
+def test_repaired_index_is_served_again(indexes_of, tmp_path):
     build_tiny(tmp_path)
     manifest = tmp_path / "tiny" / "000001" / "manifest.json"
     whole = manifest.read_bytes()
     manifest.write_bytes(whole[:50])
-    catalog = catalog_of(tmp_path)
+    open_indexes = indexes_of(tmp_path)
     with pytest.raises(StoreError, match=r"manifest\.json"):
-        found(catalog)
+        found(open_indexes)
     manifest.write_bytes(whole)
-    assert found(catalog) == ("000001", 2)
+    assert found(open_indexes) == ("000001", 2)
 
 
-def test_home_that_is_not_there_has_no_index(catalog_of, tmp_path):
-    catalog = catalog_of(tmp_path / "nowhere")
-    assert catalog.statuses() == []
+def test_home_that_is_not_there_has_no_index(indexes_of, tmp_path):
+    open_indexes = indexes_of(tmp_path / "nowhere")
+    assert open_indexes.statuses() == []
     with pytest.raises(StoreError, match="klsa-index build"):
-        found(catalog)
+        found(open_indexes)
 
 
 def test_closed_catalog_lends_nothing_and_waits_for_users(tmp_path, closed):
     build_tiny(tmp_path)
-    catalog = Catalog(tmp_path, interval=0)
-    with catalog.use() as index:
+    open_indexes = OpenIndexes(tmp_path, interval=0)
+    with open_indexes.use() as index:
         closed.clear()
-        catalog.close()
+        open_indexes.close()
         assert index.document("1").title == "Wings"
         assert closed == []
     assert closed == ["000001"]
     with pytest.raises(StoreError):
-        found(catalog)
+        found(open_indexes)
 
 
 @pytest.mark.slow
@@ -188,28 +188,30 @@ def test_damage_during_service_is_found_and_reported(tmp_path):
     path.write_bytes(content)
     os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
     note_checked(path.parent, read_manifest(path.parent))  # as if it had been whole at first
-    with Catalog(tmp_path) as catalog:
-        wait_until(lambda: all(status.checksums != "checking" for status in catalog.statuses()))
-        whole, damaged = catalog.statuses()
+    with OpenIndexes(tmp_path) as open_indexes:
+        wait_until(
+            lambda: all(status.checksums != "checking" for status in open_indexes.statuses())
+        )
+        whole, damaged = open_indexes.statuses()
         assert (whole.checksums, whole.failure) == ("verified", None)
         assert (damaged.checksums, damaged.index) == ("damaged", None)
         assert "lengths.npy` has changed since it was built" in damaged.failure
-        with catalog.use("other"):
+        with open_indexes.use("other"):
             pass
-        with pytest.raises(IndexDamaged, match=r"lengths\.npy"), catalog.use("tiny"):
+        with pytest.raises(IndexDamaged, match=r"lengths\.npy"), open_indexes.use("tiny"):
             pass
 
 
 def test_a_slip_does_not_end_the_watch(tmp_path, monkeypatch, caplog):
     build_tiny(tmp_path)
-    with Catalog(tmp_path, interval=0.01) as catalog:
+    with OpenIndexes(tmp_path, interval=0.01) as open_indexes:
         slips, slipped = [KeyError("a slip")] * 3, threading.Event()
 
         class Slip(Exception):
             pass
 
         def slipping(home):
-            if home != tmp_path:  # of a catalog that another fixture keeps open
+            if home != tmp_path:  # of indexes that another fixture keeps open
                 return indexes_in(home)
             if slips:
                 slips.pop()
@@ -217,18 +219,18 @@ def test_a_slip_does_not_end_the_watch(tmp_path, monkeypatch, caplog):
             slipped.set()
             return indexes_in(home)
 
-        monkeypatch.setattr("klsa_search.service.catalog.indexes_in", slipping)
+        monkeypatch.setattr("klsa_search.service.open_indexes.indexes_in", slipping)
         assert slipped.wait(PATIENCE)
         build_tiny(tmp_path, documents=DOCUMENTS[:1])
-        wait_until(lambda: found(catalog)[0] == "000002")
-        assert catalog.watch.failures == 3
+        wait_until(lambda: found(open_indexes)[0] == "000002")
+        assert open_indexes.watch.failures == 3
     assert caplog.text.count("catalog failed; will retry") == 1
     assert "Slip" in caplog.text  # the traceback
 
 
 def test_one_index_that_cannot_be_closed_keeps_no_other_from_it(home, monkeypatch):
-    catalog = Catalog(home, interval=0)
-    with catalog.writing("first") as first, catalog.writing("second") as second:
+    open_indexes = OpenIndexes(home, interval=0)
+    with open_indexes.writing("first") as first, open_indexes.writing("second") as second:
         pass
 
     def failing():
@@ -236,7 +238,7 @@ def test_one_index_that_cannot_be_closed_keeps_no_other_from_it(home, monkeypatc
 
     monkeypatch.setattr(first, "close", failing)
     with pytest.raises(RuntimeError):
-        catalog.close()
+        open_indexes.close()
     with pytest.raises(Exception, match="closed"):
         second.document("1")
 
@@ -249,12 +251,12 @@ def test_an_index_that_was_damaged_is_served_again_once_it_is_whole(tmp_path):
         file.seek(-1, os.SEEK_END)
         file.write(bytes([whole[-1] ^ 1]))
     note_checked(path.parent, read_manifest(path.parent))  # as if it had been whole at first
-    with Catalog(tmp_path, interval=0.01) as catalog:
-        wait_until(lambda: catalog.statuses()[0].checksums == "damaged")
+    with OpenIndexes(tmp_path, interval=0.01) as open_indexes:
+        wait_until(lambda: open_indexes.statuses()[0].checksums == "damaged")
         with path.open("r+b") as file:
             file.write(whole)
-        wait_until(lambda: catalog.statuses()[0].checksums == "verified")
-        assert found(catalog) == ("000001", 2)
+        wait_until(lambda: open_indexes.statuses()[0].checksums == "verified")
+        assert found(open_indexes) == ("000001", 2)
 
 
 def test_the_mark_of_an_index_changes_with_each_current(tmp_path):
@@ -269,34 +271,34 @@ def test_the_mark_of_an_index_changes_with_each_current(tmp_path):
 
 def test_writes_during_the_opening_of_a_generation_are_found(home, monkeypatch):
     """The new one was opened before the write, and takes the place of the other after it."""
-    catalog = Catalog(home, interval=3600)
+    open_indexes = OpenIndexes(home, interval=3600)
     real = catalog_module.open_and_warm_up
 
     def slow(*how):
         index = real(*how)
-        with catalog.writing("first") as old:
+        with open_indexes.writing("first") as old:
             old.add([{"id": "late", "text": "zeppelin"}])
         return index
 
     monkeypatch.setattr(catalog_module, "open_and_warm_up", slow)
     build_tiny(home, "first")
-    catalog.scan()
-    with catalog.use_if_current("first") as index:
+    open_indexes.scan()
+    with open_indexes.use_if_current("first") as index:
         assert index is None
-    for lend in (catalog.use, catalog.use_if_current):
+    for lend in (open_indexes.use, open_indexes.use_if_current):
         with lend("first") as index:
             assert index.generation == "000002"
             assert index.document("late").text == "zeppelin"
-    catalog.close()
+    open_indexes.close()
 
 
-def test_a_status_stays_readable_when_its_index_is_replaced(catalog_of, home):
-    catalog = catalog_of(home)
-    app = catalog_app(catalog)
-    statuses = catalog.statuses()
+def test_a_status_stays_readable_when_its_index_is_replaced(indexes_of, home):
+    open_indexes = indexes_of(home)
+    app = app_of_indexes(open_indexes)
+    statuses = open_indexes.statuses()
     build_tiny(home, "first", documents=DOCUMENTS[:1])
     delete_index(home / "second")
-    assert [status.name for status in catalog.statuses()] == ["first"]
+    assert [status.name for status in open_indexes.statuses()] == ["first"]
     details = [IndexDetails.of(status) for status in statuses]
     assert [(each.generation, each.documents) for each in details] == [
         ("000001", len(DOCUMENTS)),
@@ -307,18 +309,18 @@ def test_a_status_stays_readable_when_its_index_is_replaced(catalog_of, home):
 
 
 @pytest.mark.parametrize("path", ["/metrics", "/health", "/indexes", "/indexes/first"])
-def test_a_swap_in_the_middle_of_a_status_disturbs_it_not(catalog_of, home, path, monkeypatch):
-    catalog = catalog_of(home)
-    client = AppClient(catalog_app(catalog))
-    statuses = catalog.statuses
+def test_a_swap_in_the_middle_of_a_status_disturbs_it_not(indexes_of, home, path, monkeypatch):
+    open_indexes = indexes_of(home)
+    client = AppClient(app_of_indexes(open_indexes))
+    statuses = open_indexes.statuses
 
     def swapped():
         found = statuses()
-        catalog._replace("first", None)  # closes it: no request uses it
+        open_indexes._replace("first", None)  # closes it: no request uses it
         return found
 
     swaps = [swapped]
-    monkeypatch.setattr(catalog, "statuses", lambda: swaps.pop()() if swaps else statuses())
+    monkeypatch.setattr(open_indexes, "statuses", lambda: swaps.pop()() if swaps else statuses())
     assert client.get(path).status_code == 200
     assert not swaps
 
@@ -334,22 +336,24 @@ def test_an_index_that_opens_slowly_delays_no_other(home):
             assert opened.wait(PATIENCE)
         return open_index(path)
 
-    with Catalog(home, interval=0.01, opener=slow) as catalog:
+    with OpenIndexes(home, interval=0.01, opener=slow) as open_indexes:
         try:
             paused.add("first")
             build_tiny(home, "first", documents=DOCUMENTS[:1])
             assert opening.wait(PATIENCE)
-            assert catalog.is_busy
+            assert open_indexes.is_busy
             build_tiny(home, "second", documents=DOCUMENTS[:1])
             build_tiny(home, "third")
-            wait_until(lambda: [s.name for s in catalog.statuses()] == ["first", "second", "third"])
-            wait_until(lambda: found(catalog, "second")[0] == "000002")
+            wait_until(
+                lambda: [s.name for s in open_indexes.statuses()] == ["first", "second", "third"]
+            )
+            wait_until(lambda: found(open_indexes, "second")[0] == "000002")
             # A refresh that began before the build ended finds the new generation by itself.
-            assert found(catalog, "first")[0] in ("000001", "000002")
+            assert found(open_indexes, "first")[0] in ("000001", "000002")
             assert not opened.is_set()
         finally:
             opened.set()
-        wait_until(lambda: found(catalog, "first")[0] == "000002")
+        wait_until(lambda: found(open_indexes, "first")[0] == "000002")
 
 
 def test_an_index_that_is_opened_when_the_catalog_closes_is_closed(home):
@@ -362,12 +366,12 @@ def test_an_index_that_is_opened_when_the_catalog_closes_is_closed(home):
             assert opened.wait(PATIENCE)
         return made[-1]
 
-    catalog = Catalog(home, interval=0.01, opener=slow)
+    open_indexes = OpenIndexes(home, interval=0.01, opener=slow)
     build_tiny(home, "first")
     assert opening.wait(PATIENCE)
-    catalog.close()
+    open_indexes.close()
     opened.set()
-    wait_until(lambda: not catalog.is_busy)
+    wait_until(lambda: not open_indexes.is_busy)
     assert len(made) == 3
     for index in made:
         with pytest.raises(StoreError, match="closed"):
@@ -385,7 +389,7 @@ def test_a_write_that_could_not_be_read_is_read_by_a_later_use(home, monkeypatch
             raise OSError(errno.EIO, os.strerror(errno.EIO))
         return refresh.__get__(index, Index)()
 
-    with Catalog(home, interval=3600) as writer, Catalog(home, interval=3600) as reader:
+    with OpenIndexes(home, interval=3600) as writer, OpenIndexes(home, interval=3600) as reader:
         with writer.writing("first") as index:
             index.add([{"id": "new", "text": "A lamp."}])
         monkeypatch.setattr(Index, "refresh", failing)
@@ -403,18 +407,18 @@ def test_a_write_that_could_not_be_read_is_read_by_a_later_use(home, monkeypatch
 
 
 def test_an_index_is_not_closed_while_it_is_refreshed(home, monkeypatch, caplog):
-    catalog = Catalog(home, interval=0)
+    open_indexes = OpenIndexes(home, interval=0)
     refresh = vars(Index)["refresh"]
 
     def closing(index):
         monkeypatch.setattr(Index, "refresh", refresh)
-        catalog.close()
+        open_indexes.close()
         index.document("1")
         return index.refresh()
 
-    with catalog.writing("first") as index:
+    with open_indexes.writing("first") as index:
         monkeypatch.setattr(Index, "refresh", closing)
-    catalog.scan()
+    open_indexes.scan()
     assert not caplog.records
     with pytest.raises(StoreError, match="closed"):
         index.document("1")
