@@ -158,15 +158,24 @@ def compare(
     if plot is not None and baseline == DEFAULT_SYSTEM:
         raise click.UsageError(f"--plot draws {DEFAULT_SYSTEM}: choose another --baseline")
     collections = open_targets(targets, data)
-    if len(collections) > 1:
-        _check_patterns(runs)
+    for name, file in runs.items() if len(collections) > 1 else ():
+        if _TARGET not in file:
+            raise click.BadParameter(
+                f"{name}={file}: with several targets, FILE must contain {_TARGET}",
+                param_hint="--run",
+            )
     make_folders(json_file, plot)
     # Runs first: their errors show before any index is built.
     judged: dict[str, dict[str, RunMeasures]] = {}
     for target, collection in collections.items():
         files = {name: Path(file.replace(_TARGET, collection.name)) for name, file in runs.items()}
         judged[target] = judge_runs(collection, files, measures=(measure,))
-        _warn_of_gaps(collection, judged[target])
+        echo_notes(
+            f"{name} has results for {measured.answered} of the {len(measured.queries)} judged "
+            f"queries of {collection.name}; the others count 0"
+            for name, measured in judged[target].items()
+            if measured.answered < len(measured.queries)
+        )
     comparisons = []
     notes: list[str] = []
     with progress_bar() as bar, temporary_indexes() as index_of:
@@ -221,24 +230,6 @@ def _check_names(systems: Sequence[str], runs: Mapping[str, str], baseline: str)
             f"unknown system {baseline!r}; choose one of {', '.join(compared)}",
             param_hint="--baseline",
         )
-
-
-def _check_patterns(runs: Mapping[str, str]) -> None:
-    for name, file in runs.items():
-        if _TARGET not in file:
-            raise click.BadParameter(
-                f"{name}={file}: with several targets, FILE must contain {_TARGET}",
-                param_hint="--run",
-            )
-
-
-def _warn_of_gaps(collection: Collection, judged: Mapping[str, RunMeasures]) -> None:
-    echo_notes(
-        f"{name} has results for {measured.answered} of the {len(measured.queries)} judged "
-        f"queries of {collection.name}; the others count 0"
-        for name, measured in judged.items()
-        if measured.answered < len(measured.queries)
-    )
 
 
 def _write_comparisons(comparisons: Sequence[Comparison]) -> None:

@@ -124,7 +124,12 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> NoRet
         if invocation.debug:
             raise
         echo(f"error: {explain(failure)}", err=True)
-        sys.exit(2 if _is_wrong_usage(failure) else 1)
+        # The error of a missing index or document has a field too, and is not wrong usage.
+        is_wrong_usage = (
+            isinstance(failure, SettingsError | QueryError | CollectionError)
+            and failure.field is not None
+        )
+        sys.exit(2 if is_wrong_usage else 1)
     sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -182,15 +187,6 @@ def explain(failure: KlsaError | OSError | MemoryError) -> str:
         return "out of memory; free memory, or use a smaller collection"
     step = _NEXT_STEPS.get(failure.errno or 0, "run the command again with --debug to see where")
     return files.explain(failure, "the system", step)
-
-
-def _is_wrong_usage(failure: KlsaError | OSError | MemoryError) -> bool:
-    """Return whether an argument is invalid whatever the state of the indexes.
-
-    The error of a missing index or document has a field too, and is not wrong usage.
-    """
-    kinds = (SettingsError, QueryError, CollectionError)
-    return isinstance(failure, kinds) and failure.field is not None
 
 
 def exception_hook(invocation: Invocation) -> Callable[..., None]:

@@ -184,9 +184,8 @@ def rules(path: Path, file: Path | None, clear: bool, as_json: bool) -> None:
     if (clear or file is not None) and not as_json:
         echo(f"{path.name}: {counted(len(rules), 'rule')}")
     else:
-        rows = [
-            (rule["id"], *(_compact(rule.get(n, {})) for n in ("when", "then"))) for rule in rules
-        ]
+        shown = ([rule["id"], rule.get("when", {}), rule.get("then", {})] for rule in rules)
+        rows = [(id_, _compact(when), _compact(then)) for id_, when, then in shown]
         columns: Columns = ["rule", *wrapped("when", "then")]
         write_list(as_json, rules, columns, rows, f"{path.name} has no rules")
     for warning in warnings:

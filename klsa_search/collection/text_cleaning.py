@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import replace
 from html import unescape
 from html.entities import html5
@@ -93,7 +93,9 @@ def holds_html(text: str) -> bool:
     >>> [holds_html(text) for text in ("a < b", "List<a>", "x & y", "?a=1&copy=2", "| a<br>b |")]
     [False, False, False, False, False]
     """
-    if ("<" not in text and "&" not in text) or not (_has_tags(text) or any(_entities(text))):
+    if ("<" not in text and "&" not in text) or not (
+        _has_tags(text) or any(map(_is_entity, _ENTITY.finditer(text)))
+    ):
         return False
     bare = text.strip()
     return (bare[0] == "<" and bare[-1] == ">") or not _MARKDOWN.search(text)
@@ -114,10 +116,8 @@ def _has_tags(text: str) -> bool:
     return False
 
 
-def _entities(text: str) -> Iterator[str]:
-    for entity in _ENTITY.finditer(text):
-        if entity[1] is None or f"{entity[1]};" in html5:
-            yield entity[0]
+def _is_entity(match: re.Match[str]) -> bool:
+    return match[1] is None or f"{match[1]};" in html5
 
 
 def text_of_html(text: str) -> str:
@@ -133,7 +133,8 @@ def text_of_html(text: str) -> str:
     if not holds_html(text):
         return text
     if not _has_tags(text):
-        return _ENTITY.sub(_decoded, text).replace("\xa0", " ")
+        decoded = _ENTITY.sub(lambda m: unescape(m[0]) if _is_entity(m) else m[0], text)
+        return decoded.replace("\xa0", " ")
     from klsa_search.collection.files.html import content_of  # lxml
 
     if not _BLOCK_TAG.search(text):
@@ -143,10 +144,6 @@ def text_of_html(text: str) -> str:
     except Unreadable:
         return text
     return replace(content, title="").text
-
-
-def _decoded(entity: re.Match[str]) -> str:
-    return unescape(entity[0]) if entity[1] is None or f"{entity[1]};" in html5 else entity[0]
 
 
 def _escaped(text: str) -> str:
@@ -169,8 +166,8 @@ _AMPERSAND: Final = re.compile(rf"{_ENTITY.pattern}|&")
 
 def _escaped_text(text: str) -> str:
     def escape(match: re.Match[str]) -> str:
-        decoded = match[0] == "&" or (match[1] is not None and f"{match[1]};" not in html5)
-        return f"&amp;{match[0][1:]}" if decoded else match[0]
+        is_sign = match[0] == "&" or not _is_entity(match)
+        return f"&amp;{match[0][1:]}" if is_sign else match[0]
 
     return _AMPERSAND.sub(escape, text).replace("<", "&lt;")
 

@@ -187,14 +187,11 @@ def _stored(spaces: object, where: str) -> dict[str, list[str]]:
         if fault := name_fault(name):
             raise ValueError(f"{where}: `{VECTORS}` has {fault}")
         try:
-            stored[name] = _encoded(_decoded(value) if _is_encoded(value) else quantised(value))
+            is_encoded = isinstance(value, list) and value and isinstance(value[0], str)
+            stored[name] = _encoded(_decoded(value) if is_encoded else quantised(value))
         except ValueError as error:
             raise ValueError(f"{where}: the vector `{VECTORS}.{name}` {error}") from None
     return stored
-
-
-def _is_encoded(value: object) -> bool:
-    return isinstance(value, list) and bool(value) and isinstance(value[0], str)
 
 
 def _encoded(rows: Rows) -> list[str]:

@@ -16,7 +16,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, suppress
 from traceback import format_exc
@@ -68,7 +68,7 @@ def start_worker(module: str, *, without_secrets: bool = False) -> subprocess.Po
         [sys.executable, "-P", "-c", _WORKER, module],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        env=_harmless(os.environ) if without_secrets else None,
+        env={n: v for n, v in os.environ.items() if not without_secrets or _HARMLESS.fullmatch(n)},
     )
     try:
         send(process, sys.path)
@@ -76,10 +76,6 @@ def start_worker(module: str, *, without_secrets: bool = False) -> subprocess.Po
         end(process)
         raise
     return process
-
-
-def _harmless(variables: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in variables.items() if _HARMLESS.fullmatch(name)}
 
 
 def send(process: subprocess.Popen[bytes], value: object) -> None:

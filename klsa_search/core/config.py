@@ -43,14 +43,6 @@ class PageSettings(SettingsGroup):
     )
 
 
-def _not_in_every_query(operators: bool | None) -> bool | None:
-    if operators:
-        raise conflict(
-            "operators", "true is only allowed for single queries; use false or leave it out", True
-        )
-    return operators
-
-
 _OF_EXPANSION: Final = ("spectral", "gamma", "head", "dimensions")
 """Settings of `RankingSettings` on which the files of an index depend."""
 
@@ -73,7 +65,13 @@ class Settings(
 ):
     """All settings of one index."""
 
-    _checked_operators = field_validator("operators")(_not_in_every_query)
+    @field_validator("operators")
+    @classmethod
+    def _not_in_every_query(cls, operators: bool | None) -> bool | None:
+        if operators:
+            reason = "true is only allowed for single queries; use false or leave it out"
+            raise conflict("operators", reason, True)
+        return operators
 
     @model_validator(mode="after")
     def _boosts_searched_fields(self) -> Self:

@@ -32,11 +32,6 @@ class StoredJob(Job):
 
     cancelling: bool = False
 
-    @property
-    def is_open(self) -> bool:
-        """Whether it waits or runs, and was not cancelled."""
-        return not self.has_ended and not self.cancelling
-
 
 def job_not_found(id_: int) -> JobNotFound:
     """Return the error for an unknown job."""
@@ -67,9 +62,9 @@ class JobHistory:
         return next((job for job in jobs if kind in (None, job.kind)), None)
 
     def open_job(self, index: str) -> StoredJob | None:
-        """Return the waiting or running refit of an index."""
-        jobs = (job for job in self.jobs if job.index == index and job.is_open)
-        return next((job for job in jobs if job.kind == "refit"), None)
+        """Return the refit of an index that waits or runs, and was not cancelled."""
+        refits = (job for job in self.jobs if (job.index, job.kind) == (index, "refit"))
+        return next((job for job in refits if not (job.has_ended or job.cancelling)), None)
 
     def add(
         self,

@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
@@ -30,9 +30,9 @@ from prometheus_client.multiprocess import MultiProcessCollector, mark_process_d
 from starlette.types import Scope
 
 from klsa_search.errors import StoreError
+from klsa_search.search.index import Index
 from klsa_search.service.admission import Admission
 from klsa_search.service.background import PeriodicTask, Replication
-from klsa_search.service.jobs import Jobs
 from klsa_search.service.resources import Resources
 from klsa_search.service.served_index import Status
 
@@ -240,7 +240,10 @@ def gauges(statuses: Sequence[Status], resources: Resources) -> Iterator[Metric]
     yield from _of_indexes(statuses)
     if resources.jobs is not None:
         with suppress(StoreError):  # which /health reports
-            yield _of_refits(resources.jobs, {status.name for status in statuses})
+            seen, counts = {status.name for status in statuses}, resources.jobs.history().ended
+            ended = {labels: counts[labels] for labels in sorted(counts) if labels[0] in seen}
+            help_ = "Finished refits by outcome"
+            yield _counter("klsa_refits", help_, ended, labels=("index", "outcome"))
     for replication in resources.replications:
         yield from _of_replication(replication)
 
@@ -262,39 +265,32 @@ def _of_process(resources: Resources) -> Iterator[Metric]:
     yield _counter("klsa_background_failures", failed, failures, labels=("work",))
 
 
+_FIGURES: Final[Mapping[str, tuple[str, Callable[[Index], float]]]] = {
+    "documents": ("Live documents", len),
+    "built_timestamp_seconds": (
+        "Time at which the served generation was built",
+        lambda index: datetime.fromisoformat(index.manifest.build.created).timestamp(),
+    ),
+    "log_position": (
+        "Position in the log of writes up to which it is searchable",
+        lambda index: index.last_write.seq,
+    ),
+    "changed_share": (
+        "Drift: share of the documents added, replaced or deleted after the build",
+        lambda index: index.drift.changed_share(len(index)),
+    ),
+}
+"""Gauges of a served index."""
+
+
 def _of_indexes(statuses: Sequence[Status]) -> Iterator[Metric]:
-    served = {(status.name,): status.index for status in statuses if status.index is not None}
     up = {(status.name,): status.failure is None for status in statuses}
-    built = {
-        name: datetime.fromisoformat(index.manifest.build.created).timestamp()
-        for name, index in served.items()
-    }
-    positions = {name: index.last_write.seq for name, index in served.items()}
-    changed = {name: index.drift.changed_share(len(index)) for name, index in served.items()}
-    documents = {name: len(index) for name, index in served.items()}
-    for figure, help_, values in (
-        ("up", "1 if the newest generation is served and not damaged, else 0", up),
-        ("documents", "Live documents", documents),
-        ("built_timestamp_seconds", "Time at which the served generation was built", built),
-        (
-            "log_position",
-            "Position in the log of writes up to which it is searchable",
-            positions,
-        ),
-        (
-            "changed_share",
-            "Drift: share of the documents added, replaced or deleted after the build",
-            changed,
-        ),
-    ):
+    help_ = "1 if the newest generation is served and not damaged, else 0"
+    yield _gauge("klsa_index_up", help_, up, labels=("index",))
+    served = {(status.name,): status.index for status in statuses if status.index is not None}
+    for figure, (help_, value_of) in _FIGURES.items():
+        values = {name: value_of(index) for name, index in served.items()}
         yield _gauge(f"klsa_index_{figure}", help_, values, labels=("index",))
-
-
-def _of_refits(jobs: Jobs, seen: set[str]) -> Metric:
-    counts = sorted(jobs.history().ended.items())
-    ended = {labels: count for labels, count in counts if labels[0] in seen}
-    help_ = "Finished refits by outcome"
-    return _counter("klsa_refits", help_, ended, labels=("index", "outcome"))
 
 
 def _of_replication(replication: Replication) -> Iterator[Metric]:

@@ -64,7 +64,9 @@ def install(app: FastAPI) -> None:
             schema["components"]["securitySchemes"] = _SCHEMES
             schema["components"]["schemas"] |= documents.BODIES
             for model in schema["components"]["schemas"].values():
-                _without_defaults(model)
+                # Generators of clients require names with a default, and send it.
+                for about in model.get("properties", {}).values():
+                    about.pop("default", None)
                 _describe_fields(model)
             for path, methods in schema["paths"].items():
                 for method, operation in methods.items():
@@ -83,16 +85,6 @@ def install(app: FastAPI) -> None:
         return generate()
 
     app.openapi = openapi  # type: ignore[method-assign]  # as FastAPI documents it
-
-
-def _without_defaults(model: dict[str, Any]) -> None:
-    """Remove the defaults of a model.
-
-    Generators of clients require names with a default in a request, and send it, or expect them
-    in every answer.
-    """
-    for about in model.get("properties", {}).values():
-        about.pop("default", None)
 
 
 _FIELDS: Final = re.compile(r"(\w+(?:, \w+)*)  +(\S.*)")

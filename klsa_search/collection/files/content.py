@@ -116,8 +116,11 @@ class SectionBuilder:
         self._blocks = []
 
     def _end_block(self) -> None:
-        text = _structured("".join(self._pieces))
+        text = normalise_space("".join(self._pieces))
         self._pieces = []
+        if ITEM in text or CELL in text:  # on lines of their own
+            text = _CELL_BEGIN.sub(" | ", _ITEM_BEGIN.sub("\n- ", text))
+            text = normalise_space(text.replace(ITEM, "").replace(CELL, ""))
         if text:
             self._blocks.append(text)
 
@@ -141,15 +144,6 @@ def normalise_space(text: str) -> str:
     """Return the text with runs of blanks, and of blank lines, reduced to one."""
     lines = _LINE_END.sub("\n", _BLANKS.sub(" ", text))
     return _PARAGRAPH_END.sub("\n\n", lines).strip()
-
-
-def _structured(text: str) -> str:
-    """Return the text with list items and table rows on lines of their own."""
-    lines = normalise_space(text)
-    if ITEM in lines or CELL in lines:
-        lines = _CELL_BEGIN.sub(" | ", _ITEM_BEGIN.sub("\n- ", lines))
-        lines = normalise_space(lines.replace(ITEM, "").replace(CELL, ""))
-    return lines
 
 
 def metadata_of(**fields: str | None) -> dict[str, str]:

@@ -216,12 +216,8 @@ class Keys:
     def _check_if_due(self) -> None:
         """Read the file if a change of it was announced, or if a second has passed."""
         version = b"" if self._changes is None else self._changes.version(self.path.name)
-        if (now := monotonic()) >= self._next_check or version != self._version:
-            self._check()
-            self._next_check, self._version = now + CHECK_SECONDS, version
-
-    def _check(self) -> None:
-        """Read the file if it was changed."""
+        if (now := monotonic()) < self._next_check and version == self._version:
+            return
         try:
             self._reload()
         except (SettingsError, OSError) as failure:
@@ -230,6 +226,7 @@ class Keys:
                 self._logged = str(failure)
                 _log.error("%s", failure)
             raise SettingsError("the key file of the service cannot be read; see its log") from None
+        self._next_check, self._version = now + CHECK_SECONDS, version
 
     def _reload(self) -> None:
         try:

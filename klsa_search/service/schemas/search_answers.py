@@ -216,9 +216,14 @@ def search_answer(
         "parameters": results.parameters,
         "total": results.total,
         "offset": results.offset,
-        **_paging(results, request),
-        "time_ms": round(time_ms, 3),
     }
+    if request.page is not None or request.hits_per_page is not None:
+        answer |= {
+            "page": request.page or 1,
+            "hits_per_page": request.count,
+            "total_pages": -(-results.total // request.count),
+        }
+    answer["time_ms"] = round(time_ms, 3)
     if search_id is not None:
         answer["search_id"] = search_id
     if results.facets:
@@ -251,16 +256,6 @@ def search_answer(
         if left < 0:
             raise too_large()
     return b",".join(pieces) + b"]}"
-
-
-def _paging(results: SearchResults, request: SearchRequest) -> dict[str, int]:
-    if request.page is None and request.hits_per_page is None:
-        return {}
-    return {
-        "page": request.page or 1,
-        "hits_per_page": request.count,
-        "total_pages": -(-results.total // request.count),
-    }
 
 
 def facet_as_json(facet: Facet) -> dict[str, Any]:
