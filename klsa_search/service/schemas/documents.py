@@ -34,7 +34,7 @@ MAX_BODY = 2**25
 MAX_IDS = 10_000
 
 _BOM = b"\xef\xbb\xbf"
-_SPACE = " \t\r\n"
+_BLANKS = frozenset(" \t\r\n")
 
 
 class BadJson(QueryError):
@@ -214,60 +214,53 @@ def _text_of(body: bytes) -> str:
 
 
 def _json(text: str) -> Any:
-    value, end = _decoded(text, _skipped(text, 0))
-    _end_at(text, end)
-    return value
+    with _as_bad_json():
+        return DECODER.decode(text)
 
 
 def _elements(text: str) -> Iterator[Any]:
     """Yield the elements of an array, decoded one at a time, or the single value."""
-    at = _skipped(text, 0)
+    at = _after_blanks(text, 0)
     if text[at : at + 1] != "[":
         yield _json(text)
         return
-    at = _skipped(text, at + 1)
+    at = _after_blanks(text, at + 1)
     after = ","
     if text[at : at + 1] == "]":
-        at += 1
+        at = _after_blanks(text, at + 1)
         after = "]"
-    while after == ",":
-        value, at = _decoded(text, at)
-        yield value
-        at = _skipped(text, at)
-        after = text[at : at + 1]
-        if after not in ("]", ","):
-            raise _bad("Expecting ',' delimiter", at)
-        at = _skipped(text, at + 1)
-    _end_at(text, at)
+    with _as_bad_json():
+        while after == ",":
+            value, at = DECODER.raw_decode(text, at)
+            yield value
+            at = _after_blanks(text, at)
+            after = text[at : at + 1]
+            if after not in ("]", ","):
+                raise json.JSONDecodeError("Expecting ',' delimiter", text, at)
+            at = _after_blanks(text, at + 1)
+        if at < len(text):
+            raise json.JSONDecodeError("Extra data", text, at)
 
 
-def _decoded(text: str, at: int) -> tuple[Any, int]:
-    try:
-        return DECODER.raw_decode(text, at)
-    except json.JSONDecodeError as error:
-        raise _bad(error.msg, error.pos) from None
-    except ValueError as error:
-        raise _bad(str(error)) from None  # without a position
-    except RecursionError:
-        raise _bad("it is nested too deeply") from None
-
-
-def _skipped(text: str, at: int) -> int:
-    while text[at : at + 1] and text[at] in _SPACE:
+def _after_blanks(text: str, at: int) -> int:
+    while text[at : at + 1] in _BLANKS:
         at += 1
     return at
 
 
-def _end_at(text: str, at: int) -> None:
-    end = _skipped(text, at)
-    if end < len(text):
-        raise _bad("Extra data", end)
-
-
-def _bad(reason: str, at: int | None = None) -> BadJson:
-    if at is None:
-        return BadJson(f"the body is not JSON ({reason}); correct it")
-    return BadJson(f"the body is not JSON ({reason} at character {at}); correct it")
+@contextmanager
+def _as_bad_json() -> Iterator[None]:
+    try:
+        yield
+    except json.JSONDecodeError as error:
+        reason = f"{error.msg} at character {error.pos}"
+    except ValueError as error:
+        reason = str(error)
+    except RecursionError:
+        reason = "it is nested too deeply"
+    else:
+        return
+    raise BadJson(f"the body is not JSON ({reason}); correct it")
 
 
 class ExcerptRequest(RequestModel):
