@@ -14,30 +14,25 @@ from typing import Any, Final
 
 from klsa_search.collection.field_paths import flat, value_at
 from klsa_search.collection.vectors import without_vectors
+from klsa_search.core.wording import words
 from klsa_search.errors import CollectionError
 
 ID_NAMES: Final = ("_id", "id")
 TEXT_NAMES: Final = ("text", "contents")
 _USUAL: Final = {"id": ID_NAMES, "title": ("title",), "text": TEXT_NAMES}
 USUAL_NAMES: Final = (*ID_NAMES, "title", *TEXT_NAMES)
-_TITLES: Final = frozenset(
-    re.findall(
-        r"\S+",
-        "asunto assunto başlık betreff cím judul naslov názov název objet oggetto onderwerp "
-        "otsikko predmet předmět rubrik subiect titel titlu titolo titre titulo título tytuł "
-        "tárgy ämne τίτλος θέμα заголовок назва название כותרת נושא العنوان الموضوع عنوان "
-        "शीर्षक หัวข้อ 主题 主題 件名 标题 標題 タイトル 제목",
-    )
+_TITLES: Final = words(
+    "asunto assunto başlık betreff cím judul naslov názov název objet oggetto onderwerp "
+    "otsikko predmet předmět rubrik subiect titel titlu titolo titre titulo título tytuł "
+    "tárgy ämne τίτλος θέμα заголовок назва название כותרת נושא العنوان الموضوع عنوان "
+    "शीर्षक หัวข้อ 主题 主題 件名 标题 標題 タイトル 제목"
 )
-_TEXTS: Final = frozenset(
-    re.findall(
-        r"\S+",
-        "body description content content_text message desc overview page_content açıklama "
-        "beschreibung beskrivelse beskrivning contenido conteúdo contenu contenuto deskripsi "
-        "descriere descripción descrição descrizione inhalt innehåll kuvaus leírás obsah "
-        "omschrijving opis popis tekst teksti testo texte texto treść içerik κείμενο περιγραφή "
-        "опис описание текст תוכן תיאור الوصف النص متن 内容 內容 本文 正文 내용 본문",
-    )
+_TEXTS: Final = words(
+    "body description content content_text message desc overview page_content açıklama "
+    "beschreibung beskrivelse beskrivning contenido conteúdo contenu contenuto deskripsi "
+    "descriere descripción descrição descrizione inhalt innehåll kuvaus leírás obsah "
+    "omschrijving opis popis tekst teksti testo texte texto treść içerik κείμενο περιγραφή "
+    "опис описание текст תוכן תיאור الوصف النص متن 内容 內容 本文 正文 내용 본문"
 )
 _SECOND: Final[Mapping[str, Sequence[str]]] = {
     "id": ("corpusid", "custom_id", "doc_id", "docid", "docno", "document_id", "pmid"),
@@ -61,12 +56,9 @@ COMMON_NAMES: Final[Mapping[str, frozenset[str]]] = {
     "text": _TEXTS.union(TEXT_NAMES, _SECOND["text"]),
 }
 """Names of columns, in any case, that are used in a source without title and text."""
-_THINGS: Final = frozenset(
-    re.findall(
-        r"\S+",
-        "article book card case comment course document event issue item job message movie note "
-        "page post product recipe review song task ticket",
-    )
+_THINGS: Final = words(
+    "article book card case comment course document event issue item job message movie note "
+    "page post product recipe review song task ticket"
 )
 _TWO_WORDS: Final = {
     "title": (_THINGS, frozenset(["name", "title"])),
@@ -91,12 +83,9 @@ def may_name_ids(name: str) -> bool:
     return _ID.fullmatch(name.strip()) is not None
 
 
-_WORDS_OF_CODES: Final = frozenset(
-    re.findall(
-        r"\S+",
-        "barcode ean fax gtin handy isbn issn mobile phone plz postcode release releases revision "
-        "tel telefon telephone téléphone upc version versions zip zipcode",
-    )
+_WORDS_OF_CODES: Final = words(
+    "barcode ean fax gtin handy isbn issn mobile phone plz postcode release releases revision "
+    "tel telefon telephone téléphone upc version versions zip zipcode"
 )
 _WORDS_OF_VERSIONS: Final = frozenset([
     "java", "node", "nodejs", "php", "python", "release", "releases", "revision", "ruby", "version",

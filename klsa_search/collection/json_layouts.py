@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
@@ -18,16 +17,14 @@ from klsa_search.collection.columns import (
 from klsa_search.collection.field_paths import has_path, value_at
 from klsa_search.collection.mappings import NAMES_IN_TEXT
 from klsa_search.collection.python_rows import rows_of_columns
+from klsa_search.core.wording import words
 from klsa_search.errors import CollectionError
 
 _LISTS_SHOWN: Final = 3
 _LISTS_OF_EXPORT: Final = 4
 """Lists of objects that a board or another export has, and a document has not."""
-_RESULTS: Final = frozenset(
-    re.findall(
-        r"\w+",
-        "data docs documents entries hits items list records response result results rows value",
-    )
+_RESULTS: Final = words(
+    "data docs documents entries hits items list records response result results rows value"
 )
 """Names of lists of documents in answers and feeds."""
 _ANSWER: Final = frozenset(["code", "error", "ok", "success"])

@@ -22,7 +22,7 @@ from klsa_search.collection.encodings import encoding_advice
 from klsa_search.collection.intake import Intake, read_ahead
 from klsa_search.collection.json_values import list_of
 from klsa_search.collection.model import Document, text_fault
-from klsa_search.core.wording import counted
+from klsa_search.core.wording import counted, words
 from klsa_search.errors import CollectionError
 
 _NAMELESS: Final = re.compile(r"|Unnamed: \d+")  # pandas names them so
@@ -30,21 +30,15 @@ _NO_TEXT: Final = frozenset(["NA", "<NA>", "NULL", "NaN", "nan", "None", "\\N", 
 """Cells without a text, as R, pandas, databases and Excel write them."""
 _AHEAD: Final = 100  # rows that show which columns have lists, or no blank cells
 _MOST_TOTALS: Final = 3  # rows at the end, such as a sum, the tax and both
-_TOTALS: Final = frozenset(
-    re.findall(
-        r"\S+",
-        "gesamt gesamtsumme insgesamt łącznie razem somme sub-total subtotal sum suma summa summe "
-        "total totaal totale totali totals toplam yhteensä zwischensumme итого всего σύνολο 合計 "
-        "合计 小計 小计 總計 总计 합계",
-    )
+_TOTALS: Final = words(
+    "gesamt gesamtsumme insgesamt łącznie razem somme sub-total subtotal sum suma summa summe "
+    "total totaal totale totali totals toplam yhteensä zwischensumme итого всего σύνολο 合計 "
+    "合计 小計 小计 總計 总计 합계"
 )
 """Words of labels of totals."""
-_WITH_TOTALS: Final = frozenset(
-    re.findall(
-        r"\S+",
-        "average avg brutto count general generale général grand gross mean mittelwert mwst net "
-        "netto overall soma sub tax vat",
-    )
+_WITH_TOTALS: Final = words(
+    "average avg brutto count general generale général grand gross mean mittelwert mwst net "
+    "netto overall soma sub tax vat"
 )
 """Words that stand beside those, or alone, but may also be IDs."""
 _LEAST_WITH_DIGITS: Final = 20  # IDs with digits that make any label without one a total
