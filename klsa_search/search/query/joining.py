@@ -110,7 +110,7 @@ class Joiner:
         if _DECIMAL.search(sequence):
             return None
         numbers = [self._numbers[word] for word in words]
-        if number in numbers:  # as in *drucker e*
+        if " " in sequence and number in numbers:  # as in *drucker e*
             return None
         of = tuple(number for number in numbers if number >= 0)
         if (
