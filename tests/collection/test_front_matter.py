@@ -178,6 +178,13 @@ def test_imports_of_mdx_are_no_text(tmp_path, code):
     assert (document.title, document.text) == ("Pump", "import it now.")
 
 
+def test_code_and_text_of_mdx_remain(tmp_path):
+    text = "# Pump\n\n```\nimport A from 'a';\n```\n\nexport it\nnow.\n"
+    (tmp_path / "a.mdx").write_text(text)
+    (document,) = open_collection(tmp_path).documents()
+    assert document.text == "```\nimport A from 'a';\n```\n\nexport it\nnow."
+
+
 def test_tags_with_commas_are_a_list(tmp_path):
     document = read(tmp_path, "---\ntags: hardware, urgent\nowner: Ann, Bob\n---\nSee the hose.\n")
     assert document.metadata["tags"] == ["hardware", "urgent"]

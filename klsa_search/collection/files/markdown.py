@@ -62,7 +62,8 @@ def read(path: Path, encoding: str | None) -> Iterator[Content]:
     fields, after = _front_matter(text, notes := list(notes))
     text = text[after:]
     if path.suffix.lower() == ".mdx":
-        text = _IMPORTS.sub("", text)
+        imports = _IMPORTS.match(text)
+        text = text[imports.end() :] if imports else text
     builder = SectionBuilder()
     heading = add_markdown(text, builder)
     yield Content(
