@@ -127,16 +127,19 @@ def _rows(path: Path, intake: Intake, kind: str, dialect: Dialect) -> Iterator[R
 
 
 _MARKS: Final = ("=", "'")
+FORMULA: Final = re.compile(r"\s*[=+\-@＝＋－＠]|[\t\r\n]")
+"""Start of a text that a spreadsheet may take for a formula."""
+_QUOTED: Final = re.compile(r"'[^'\s(]+'(?!\w)")
 _FORMULA_TEXT: Final = re.compile(r'="((?:[^"]|"")*)"')
 
 
 def _unmarked(cell: str) -> str:
     """Return a cell without what keeps a spreadsheet from reading it as a number or formula.
 
-    >>> _unmarked('="00123"'), _unmarked("'-5"), _unmarked("'tis"), _unmarked("=1+1")
-    ('00123', '-5', "'tis", '=1+1')
+    >>> _unmarked('="00123"'), _unmarked("'-5"), _unmarked("'tis"), _unmarked("'-v' quotes")
+    ('00123', '-5', "'tis", "'-v' quotes")
     """
-    if cell.startswith(("'=", "'+", "'-", "'@")):
+    if cell[0] == "'" and FORMULA.match(cell, 1) and not _QUOTED.match(cell):
         return cell[1:]
     text = _FORMULA_TEXT.fullmatch(cell)
     return text[1].replace('""', '"') if text else cell

@@ -162,7 +162,7 @@ def _table(
     lists = [at for at in _list_columns(ahead(), names) if names[at] not in (key, *used)]
     if lists:
         intake.note(path, f"read the cells of {listed(names[at] for at in lists)} as lists")
-    escaped = _escaped_columns(ahead())
+    escaped = _escaped_columns(ahead(), len(names))
     if escaped:
         fact = f"read \\n in the cells of {listed(names[at] for at in escaped)} as line ends"
         intake.note(path, fact)
@@ -179,7 +179,8 @@ def _table(
             value = list_of(cells[at])
             cells[at] = cells[at] if value is None else value
         for at in escaped:
-            cells[at] = _ESCAPE.sub(lambda sign: _ESCAPES.get(sign[1], sign[0]), str(cells[at]))
+            if isinstance(cells[at], str):
+                cells[at] = _ESCAPE.sub(lambda sign: _ESCAPES.get(sign[1], sign[0]), cells[at])
         yield f"{path}:{row.number}", cells
 
     id_ = key or columns.id_in(names)
@@ -224,20 +225,21 @@ def _list_columns(rows: Iterable[Sequence[Any]], names: Sequence[str]) -> list[i
 _IN_BRACES: Final = re.compile(r"\{[^,]+\}")  # GUIDs, or arrays of one element
 _ESCAPE: Final = re.compile(r"\\(.?)", re.DOTALL)
 _ESCAPES: Final = {"n": "\n", "r": "", "t": "\t", "\\": "\\", '"': '"'}
-_LINE_BEGIN: Final = re.compile(r"\\n(?![a-z])")
+_LINE_END: Final = re.compile(r"[^*+^|(\[]\\n(?=[^\Wa-z]|\\[nr]|<|[*•-] )")  # no regular expression
+_JSON: Final = re.compile(r"\{\s*\"|\[\s*[\[{\"']")
 _DRIVE: Final = re.compile(r"\b[A-Za-z]:\\")
 
 
-def _escaped_columns(rows: Iterable[Sequence[Any]]) -> list[int]:
+def _escaped_columns(rows: Iterable[Sequence[Any]], width: int) -> list[int]:
     r"""Return the numbers of the columns with \n for line ends, by the first rows.
 
     So do WooCommerce, PostgreSQL and MySQL. Such cells have no other backslashes than those of
-    escapes, unlike TeX and paths, and no line ends.
+    escapes, unlike TeX and paths, and no line ends, and are not JSON.
     """
     cells: dict[int, list[str]] = {}
     has_nulls = False  # as databases write them
     for row in islice(rows, _AHEAD):
-        for at, cell in enumerate(row):
+        for at, cell in enumerate(row[:width]):
             if cell == "\\N":
                 has_nulls = True
             elif isinstance(cell, str) and ("\\" in cell or "\n" in cell):
@@ -245,8 +247,8 @@ def _escaped_columns(rows: Iterable[Sequence[Any]]) -> list[int]:
     return [
         at
         for at, texts in sorted(cells.items())
-        if any(("\\n" in text) if has_nulls else _LINE_BEGIN.search(text) for text in texts)
-        and not any("\n" in text or _DRIVE.search(text) for text in texts)
+        if any(("\\n" in text) if has_nulls else _LINE_END.search(text) for text in texts)
+        and not any("\n" in text or _JSON.match(text) or _DRIVE.search(text) for text in texts)
         and all(sign in _ESCAPES for text in texts for sign in _ESCAPE.findall(text))
     ]
 

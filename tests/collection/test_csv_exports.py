@@ -4,6 +4,7 @@ import pytest
 
 from klsa_search.collection import open_collection
 from klsa_search.errors import CollectionError
+from klsa_search.search.parts.exports import csv_of
 
 
 def read(tmp_path, content, name="x.csv", **reading):
@@ -384,11 +385,37 @@ def test_totals_of_a_table_without_ids_are_left_out(tmp_path, last, is_total):
         ("'@ann", "@ann"),
         ("'tis", "'tis"),
         ("'00123", "'00123"),
+        ("'-v' lists all", "'-v' lists all"),
+        ("' =1+1", " =1+1"),
     ],
 )
 def test_marks_that_keep_a_cell_a_text_are_no_part_of_it(tmp_path, cell, value):
     found, _ = read(tmp_path, f"id,text,code\n{cell},a,{cell}\n")
     assert found == [(value, "", "a", {"code": value})]
+
+
+def test_results_as_csv_are_read_as_they_were(tmp_path):
+    texts = ["=1+1", " =1+1", "\tA", "\nA", "＝1", "-5", "@ann", "-don't", "='a'", "a"]
+    rows = csv_of([["id", "text"], *enumerate(texts)])
+    assert [row[2] for row in read(tmp_path, rows)[0]] == texts
+
+
+@pytest.mark.parametrize(
+    ("cell", "value"),
+    [
+        ('{"t": "It\\nLeaks"}', '{"t": "It\\nLeaks"}'),
+        ('[{"t": "It\\nLeaks"}]', '[{"t": "It\\nLeaks"}]'),
+        ('["It\\nLeaks"]', ["It\nLeaks"]),
+    ],
+)
+def test_line_ends_in_json_remain(tmp_path, cell, value):
+    found, _ = read(tmp_path, "id\ttext\tmore\n1\ta\t" + cell + "\n", "x.tsv")
+    assert found == [("1", "", "a", {"more": value})]
+
+
+def test_line_ends_in_a_cell_beyond_the_header_are_refused_as_others(tmp_path):
+    with pytest.raises(CollectionError, match=r"x\.csv:2"):
+        read(tmp_path, "id,text\n1,a,It leaks.\\nOh\n2,b\n")
 
 
 def test_missing_values_of_mysql_with_escapes_are_missing(tmp_path):
@@ -410,6 +437,9 @@ def test_missing_values_of_mysql_with_escapes_are_missing(tmp_path):
         ("x.csv", ("Read C:\\new\\Table", "a"), None),
         ("x.csv", ("It leaks.\\nAgain \\alpha", "a"), None),
         ("x.csv", ('"It\nleaks.\\nAgain"', "a"), None),
+        ("x.csv", ("[gallery]\\nIt leaks.", "a"), ["[gallery]\nIt leaks.", "a"]),
+        ("x.csv", ("In C \\n ends a line", "a"), None),
+        ("x.csv", ("^\\t*\\n+", "(\\n|\\r)"), None),
     ],
 )
 def test_line_ends_that_are_written_as_signs_are_line_ends(tmp_path, name, cells, texts):

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, Literal, Unpack
 
+from klsa_search.collection.csv_files import FORMULA
 from klsa_search.collection.field_paths import value_at
 from klsa_search.core.arguments import checked_items
 from klsa_search.errors import QueryError
@@ -19,7 +20,6 @@ from klsa_search.search.query.query import Query, SearchOptions, as_query
 from klsa_search.search.ranking.parameters import checked_integer
 from klsa_search.storage.columns.columns import Fields
 
-_FORMULA: Final = re.compile(r"\s*[=+\-@＝＋－＠]|[\t\r\n]")
 _NUMBER: Final = re.compile(r"[+-]?\d+(?:[.,]\d+)?")
 
 
@@ -52,7 +52,7 @@ def _cell(value: object) -> str | float:
         value = "; ".join(map(str, value))
     elif not isinstance(value, str):
         value = json.dumps(value, ensure_ascii=False)
-    return f"'{value}" if _FORMULA.match(value) and not _NUMBER.fullmatch(value) else value
+    return f"'{value}" if FORMULA.match(value) and not _NUMBER.fullmatch(value) else value
 
 
 Format = Literal["csv", "jsonl"]
