@@ -418,6 +418,16 @@ def test_compounds_rank_behind_a_word_as_rare(index_of):
     assert frequent.search("Wald").total == 7  # they would count more
 
 
+@pytest.mark.parametrize("ranker", ["bm25", "klsa"])
+def test_compounds_rank_behind_a_word_that_is_more_frequent(index_of, ranker):
+    rest = [f"Text {number} of {number % 7}" for number in range(850)]
+    words = [f"Wasser {number}" for number in range(150)]
+    compounds = ["Mineralwasser 1", "Wasserrohr 2", "Abwasser 3"] * 3
+    index = index_of([*compounds, *words, *rest], language="german", ranker=ranker)
+    found = index.search("wasser", k=len(words))
+    assert all(int(hit.id) >= len(compounds) for hit in found)
+
+
 def test_languages_without_compounds_have_none(index_of):
     index = index_of({"1": "a zookeeper"}, language="english")
     assert index.search("keeper").total == 0
