@@ -178,6 +178,12 @@ def test_imports_of_mdx_are_no_text(tmp_path, code):
     assert (document.title, document.text) == ("Pump", "import it now.")
 
 
+def test_broken_front_matter_with_many_blanks_is_read_in_linear_time(tmp_path):
+    blanks = " " * 2**18
+    document = read(tmp_path, f"---\nparts: [\nowner: 'Ann{blanks}B' {blanks}\n---\nBody.")
+    assert document.metadata["owner"] == f"Ann{blanks}B"
+
+
 def test_code_and_text_of_mdx_remain(tmp_path):
     text = "# Pump\n\n```\nimport A from 'a';\n```\n\nexport it\nnow.\n"
     (tmp_path / "a.mdx").write_text(text)

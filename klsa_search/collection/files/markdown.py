@@ -47,7 +47,7 @@ _IMPORTS: Final = re.compile(r"\s*(?:^(?:import|export)\b.*\n(?:.+\n)*\s*)+", re
 """Code at the beginning of MDX."""
 _TAG: Final = re.compile(r"<!--.*?(?:-->|\Z)|<[^>]*>", re.DOTALL)
 _NOT_FIELDS: Final = ("title", "kind", "path")
-_FIELD: Final = re.compile(r"^(\w+)[ \t]*[:=][ \t]*(\S.*?)[ \t]*$", re.MULTILINE)
+_FIELD: Final = re.compile(r"^(\w+)[ \t]*[:=][ \t]*(\S.*)$", re.MULTILINE)
 _LONGEST_FRONT: Final = 2**20  # characters; aliases of YAML may multiply them
 _BREAKS: Final = {"softbreak", "hardbreak"}
 _BEGINS: Final = {"list_item_open": ITEM, "td_open": CELL, "th_open": CELL}
@@ -167,7 +167,7 @@ def _fields(front: str, syntax: str = "yaml") -> tuple[dict[str, Any], bool]:
         if text_fault(written) or len(written) > _LONGEST_FRONT:
             raise ValueError("cannot be stored")
     except (ValueError, TypeError, RecursionError, yaml.YAMLError):
-        fields = {name: value.strip("\"'") for name, value in _FIELD.findall(front)}
+        fields = {name: value.rstrip(" \t").strip("\"'") for name, value in _FIELD.findall(front)}
         is_valid = False
     lowered = {name.lower(): value for name, value in fields.items()}
     language = lowered.pop("lang", None)
