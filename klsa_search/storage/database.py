@@ -82,7 +82,8 @@ def open_to_read(path: Path, timeout: float = 5.0) -> sqlite3.Connection:
 class _Immutable(sqlite3.Connection):
     """Reads a database that no process writes, but one may begin to.
 
-    What was read then may look damaged: `close` raises StoreError in place of such an exception.
+    What was read then may look damaged: `close` raises StoreError in place of an error of SQLite or
+    of the store.
     """
 
     def __init__(self, path: Path) -> None:
@@ -93,7 +94,8 @@ class _Immutable(sqlite3.Connection):
     def close(self) -> None:
         """Close."""
         super().close()
-        if isinstance(sys.exc_info()[1], Exception) and self._stamp != _stamp(self._path):
+        is_unread = isinstance(sys.exc_info()[1], sqlite3.Error | StoreError)
+        if is_unread and self._stamp != _stamp(self._path):
             raise StoreError(
                 f"cannot read `{self._path}`: another process wrote to it meanwhile; try again"
             )
