@@ -10,7 +10,7 @@
 1
 >>> index.close()
 >>> index = klsa.open_index("index/reports")
->>> klsa.list_indexes("index"), klsa.__version__ >= "0.2"
+>>> klsa.list_indexes("index"), klsa.__version__ >= "1.0"
 (['reports'], True)
 
 `Index` has all methods, with examples; docs/guides/python-programs.md says how to use them.

@@ -236,7 +236,7 @@ ALIKE = {
     "time_ms": 1.25,
     "started": "2026-03-01T09:30:00Z",
     "created": "2026-03-01T09:30:00Z",
-    "version": "0.2.0",
+    "version": "1.0.0",
     "fingerprint": "5f0c2f1d9a3b7c64",
     "source": "reports.jsonl",
     "bytes": 4096,
