@@ -92,10 +92,17 @@ def object_of(line: str, origin: str) -> dict[str, Any]:
     except RepeatedName as error:
         raise CollectionError(f"{origin}: {error}") from None
     except (ValueError, RecursionError) as error:
-        raise CollectionError(f"{origin}: invalid JSON ({error})") from None
+        raise CollectionError(f"{origin}: invalid JSON ({_limit(error)})") from None
     if not isinstance(record, dict):
         raise CollectionError(f"{origin}: a {type(record).__name__}, not a JSON object")
     return without_types(record) if _TYPED in line else record
+
+
+def _limit(error: ValueError | RecursionError) -> str:
+    """Return which limit of Python's decoder a value exceeds, and what to do."""
+    if isinstance(error, RecursionError):
+        return "objects are nested too deeply; flatten them"
+    return "a whole number has too many digits; write it as a text, in quotes"
 
 
 _TYPED: Final = '"$'
@@ -305,7 +312,7 @@ class _Values:
                 if error.msg.startswith("Unterminated") or error.pos >= len(self._buffer.rstrip()):
                     remedy = "; the file ends within a value: fetch or export it again"
             except (ValueError, RecursionError) as error:
-                raise self.fault(f" ({error})") from None
+                raise self.fault(f" ({_limit(error)})") from None
             # A number at the end of the buffer may continue.
             if (fault or end == len(self._buffer)) and len(self._buffer) < _LONGEST:
                 more = self._stream.read(max(len(self._buffer), CHUNK))

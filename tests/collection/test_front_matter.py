@@ -107,6 +107,25 @@ def test_digits_that_are_no_number_of_yaml_stay_as_they_are(tmp_path):
     }
 
 
+def test_no_and_yes_are_truth_values_unless_they_are_words(tmp_path):
+    document = read(
+        tmp_path,
+        "---\ndraft: no\ntoc: Yes\ncomments: off\ncountry: NO\nlang: no\ntags: [on, off]\n"
+        "title: No\nflags: {pinned: on}\n---\nBody.",
+    )
+    metadata = document.metadata
+    assert document.title == "No"
+    assert {name: metadata[name] for name in metadata.keys() - {"kind", "path"}} == {
+        "draft": False,
+        "toc": True,
+        "comments": False,
+        "country": "NO",
+        "language": "no",
+        "tags": ["on", "off"],
+        "flags": {"pinned": True},
+    }
+
+
 def test_fields_are_filtered(tmp_path):
     vault = tmp_path / "vault"
     vault.mkdir()

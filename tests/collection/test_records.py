@@ -92,6 +92,20 @@ def test_a_whole_number_with_too_many_digits_is_refused(name):
     assert [document.id for document in source.documents()] == ["z"]
 
 
+@pytest.mark.parametrize("name", ["docs.jsonl", "docs.json"])
+@pytest.mark.parametrize(
+    ("value", "step"),
+    [("9" * 5000, "write it as a text, in quotes"), ("[" * 100_000, "flatten them")],
+)
+def test_limits_of_the_decoder_are_errors_with_a_step(tmp_path, name, value, step):
+    path = tmp_path / name
+    path.write_text(f'[{{"id": "a", "n": {value}')
+    if name == "docs.jsonl":
+        path.write_text(f'{{"id": "a", "n": {value}}}\n')
+    with pytest.raises(CollectionError, match=step):
+        list(open_collection(path).documents())
+
+
 @pytest.mark.parametrize("number", ["Infinity", "-Infinity", "1e999"])
 def test_an_array_skips_only_the_element_with_a_number_that_json_lacks(tmp_path, number):
     path = tmp_path / "docs.json"

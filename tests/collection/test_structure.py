@@ -71,6 +71,13 @@ def test_markdown(tmp_path):
     assert text_of(tmp_path, "a.md", dedent(source).encode()) == STRUCTURED
 
 
+@pytest.mark.parametrize("piece", ["<", "<a ", "<!--"])
+def test_html_in_markdown_is_read_in_linear_work(tmp_path, piece):
+    """A pattern that reads on from each `<` would take minutes."""
+    source = f"<div>{piece * 200_000}\n\nPump <b>leaks</b>"
+    assert "Pump leaks" in text_of(tmp_path, "a.md", source.encode())
+
+
 def test_html(tmp_path):
     source = (
         b"<title>Pump</title><h1>Pump</h1><p>First.<p>Second<br>line.<ul><li>one<li><p>two</p></ul>"

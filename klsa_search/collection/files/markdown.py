@@ -45,7 +45,7 @@ _SYNTAXES: Final = {"---": "yaml", "+++": "toml", ";;;": "json"}
 _WIKI: Final = re.compile(r"!?\[\[([^\[\]|\n]+)(?:\|([^\[\]\n]*))?\]\]")
 _IMPORTS: Final = re.compile(r"\s*(?:^(?:import|export)\b.*\n(?:.+\n)*\s*)+", re.MULTILINE)
 """Code at the beginning of MDX."""
-_TAG: Final = re.compile(r"<!--.*?(?:-->|\Z)|<[^>]*>", re.DOTALL)
+_TAG: Final = re.compile(r"<!--.*?(?:-->|\Z)|<[^<>]*>", re.DOTALL)
 _NOT_FIELDS: Final = ("title", "kind", "path")
 _FIELD: Final = re.compile(r"^(\w+)[ \t]*[:=][ \t]*(\S.*)$", re.MULTILINE)
 _LONGEST_FRONT: Final = 2**20  # characters; aliases of YAML may multiply them
@@ -162,7 +162,7 @@ def _fields(front: str, syntax: str = "yaml") -> tuple[dict[str, Any], bool]:
             read = loads(front, parse_float=_Written)
         if not isinstance(read, dict):
             raise ValueError("no fields")
-        fields = {str(name): json_value(value) for name, value in _with_versions(read).items()}
+        fields = {str(name): json_value(value) for name, value in _plain(read).items()}
         written = json.dumps(fields, allow_nan=False)
         if text_fault(written) or len(written) > _LONGEST_FRONT:
             raise ValueError("cannot be stored")
@@ -186,8 +186,12 @@ class _Written(float):
         return number
 
 
+class _Switch(str):
+    """A word that YAML takes for a truth value, as it is written: no, yes, off or on."""
+
+
 def _loads_yaml(text: str) -> Any:
-    """Return the value of YAML as its version 1.2 reads it: 00123, 12:30, +49 and no are texts."""
+    """Return the value of YAML as its version 1.2 reads it: 00123, 12:30 and +49 are texts."""
     import yaml
 
     loader = type("Loader", (yaml.SafeLoader,), {})
@@ -202,7 +206,7 @@ def _loads_yaml(text: str) -> Any:
 
     def construct_bool(self: Any, node: Any) -> Any:
         is_bool = node.value.lower() in ("true", "false")
-        return self.construct_yaml_bool(node) if is_bool else node.value
+        return self.construct_yaml_bool(node) if is_bool else _Switch(node.value)
 
     constructs = (("bool", construct_bool), ("float", construct_float), ("int", construct_int))
     for kind, construct in constructs:
@@ -210,18 +214,26 @@ def _loads_yaml(text: str) -> Any:
     return yaml.load(text, loader)  # noqa: S506 - a subclass of SafeLoader
 
 
-def _with_versions(value: Any, *, is_version: bool = False) -> Any:
-    """Return a value with numbers such as 1.10, and those of versions, as they are written."""
+_WORDS: Final = ("lang", "language", "locale", "title")
+"""Fields in which `no` is Norwegian, or a title."""
+
+
+def _plain(value: Any, name: str = "", *, in_list: bool = False) -> Any:
+    """Return the value of a field with numbers such as 1.10, and versions, as they are written.
+
+    `no` and `yes` are truth values, but not in lists, in capitals, or as languages and titles.
+    """
     if isinstance(value, dict):
-        return {
-            name: _with_versions(item, is_version=names_versions(str(name)))
-            for name, item in value.items()
-        }
+        return {inner: _plain(item, str(inner)) for inner, item in value.items()}
     if isinstance(value, list):
-        return [_with_versions(item, is_version=is_version) for item in value]
+        return [_plain(item, name, in_list=True) for item in value]
+    if isinstance(value, _Switch):
+        is_word = in_list or value.isupper() or name.lower() in _WORDS
+        return str(value) if is_word else value.lower() in ("on", "yes")
     if isinstance(value, _Written):
-        return value.written if is_version or _ROUNDED.fullmatch(value.written) else float(value)
-    if is_version and isinstance(value, int) and not isinstance(value, bool):
+        is_text = names_versions(name) or _ROUNDED.fullmatch(value.written)
+        return value.written if is_text else float(value)
+    if isinstance(value, int) and not isinstance(value, bool) and names_versions(name):
         return str(value)
     return value
 
