@@ -125,6 +125,7 @@ def test_the_unit_runs_the_service_as_it_is(unit):
     assert service["ExecStart"].endswith("/klsa-serve")
     assert service["ExecReload"] == "/bin/kill -HUP $MAINPID"
     assert int(service["TimeoutStopSec"]) > GRACE
+    assert service["UMask"] == "0027"
     variables = re.findall(r"(\w+)=", service["Environment"])
     assert all(map(is_setting, (each for each in variables if each.startswith(PREFIX))))
 

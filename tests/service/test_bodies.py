@@ -2,10 +2,12 @@
 
 import gzip
 import json
+import threading
 
 import pytest
 
 from klsa_search.errors import BodyTooSlow
+from klsa_search.search.index import Index
 from klsa_search.service.admission import Writes
 from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.middleware.bodies import RequestBody
@@ -58,20 +60,49 @@ def test_body_too_long(client, announced):
 
 
 @pytest.mark.parametrize("path", ["synonyms", "rules"])
-def test_synonyms_and_rules_may_have_the_size_of_a_write(indexes_of, tmp_path, path):
-    """As many synonyms as an index may have do not fit into the body of a search."""
+def test_synonyms_and_rules_may_be_larger_than_a_search(indexes_of, tmp_path, path):
+    """Ten thousand words with a few synonyms do not fit into the body of a search."""
     build_tiny(tmp_path)
     client = AppClient(app_of_indexes(indexes_of(tmp_path), writes=Writes()))
     url = f"/indexes/tiny/{path}"
     body = json.dumps({"synonyms": {f"{'word' * 20}{n}": ["x" * 90] for n in range(6_000)}})
-    assert 2**20 < len(body) < 2**25
+    assert 2**20 < len(body) < 2**22
     answer = client.put(url, content=body, headers={"Content-Type": "application/json"})
     assert answer.status_code == (200 if path == "synonyms" else 422)
     for content_type in ("application/json", "application/x-ndjson"):
-        content, headers = b" " * (2**25 + 1), {"Content-Type": content_type}
+        content, headers = b" " * (2**22 + 1), {"Content-Type": content_type}
         assert failure_of(client.put(url, content=content, headers=headers), 413)["message"] == (
-            "the body is larger than 33,554,432 bytes; send fewer, or shorter ones"
+            "the body is larger than 4,194,304 bytes; send fewer at a time"
         )
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("rules", {"rules": [{"id": "a", "then": {"pin": [{}]}}] * 100_000}),
+        ("rules/a", {"then": {"pin": [{}] * 1_000_000}}),
+        ("synonyms", {"synonyms": [1] * 1_000_000}),
+    ],
+)
+def test_rules_and_synonyms_are_checked_outside_of_the_event_loop(
+    indexes_of, tmp_path, path, body, monkeypatch
+):
+    threads = []
+
+    def noted(change):
+        def method(self, value):
+            threads.append(threading.current_thread().name)
+            change(self, value)
+
+        return method
+
+    for name in ("set_rules", "put_rule", "set_synonyms"):
+        monkeypatch.setattr(Index, name, noted(getattr(Index, name)))
+    build_tiny(tmp_path)
+    client = AppClient(app_of_indexes(indexes_of(tmp_path), writes=Writes()))
+    error = failure_of(client.put(f"/indexes/tiny/{path}", json=body), 422)
+    assert error["field"] == path.partition("/")[0]
+    assert threads[0].startswith("klsa-request")
 
 
 def test_the_body_of_a_write_is_no_larger_without_the_scope(indexes_of, tiny_home, tmp_path):
@@ -130,10 +161,13 @@ def test_other_encodings_are_refused_by_name(client, encoding):
 def test_large_answers_are_compressed_for_clients_that_accept_it(client):
     answers = [
         client.get("/openapi.json", headers={"Accept-Encoding": encoding})
-        for encoding in ("gzip, zstd", "br, gzip;q=0.5", "identity", "gzip; q=0, br", "gzip;q=0.00")
+        for encoding in (
+            *("gzip, zstd", "br, gzip;Q=0.5", "identity"),
+            *("gzip; q=0, br", "gzip;q=0.00", "gzip;Q=0", "GZIP; Q=0.0"),
+        )
     ]
     encodings = [answer.headers.get("content-encoding") for answer in answers]
-    assert encodings == ["gzip", "gzip", None, None, None]
+    assert encodings == ["gzip", "gzip", *[None] * 5]
     assert answers[0].headers["vary"] == "Accept-Encoding"
     assert len({answer.content for answer in answers}) == 1
     small = client.get("/health", headers={"Accept-Encoding": "gzip"})

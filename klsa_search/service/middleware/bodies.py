@@ -25,6 +25,9 @@ LINES: Final = "application/x-ndjson"
 MAX_BODY: Final = 2**20
 """Maximum bytes of the body of a request; the longest query, all escapes, has a tenth of it."""
 
+MAX_RULES_BODY: Final = 2**22
+"""Maximum bytes of synonyms or rules, which the event loop decodes in some 40 ms."""
+
 MAX_SPOOLED: Final = 2**33
 """Maximum bytes of a body that waits in a temporary file."""
 
@@ -113,7 +116,7 @@ class RequestBody:
         limit: int | None = MAX_BODY
         advice = "shorten it, or send less at a time"
         if may_write and _RULES.fullmatch(path):
-            limit, advice = MAX_WRITE_BODY, "send fewer, or shorter ones"
+            limit, advice = MAX_RULES_BODY, "send fewer at a time"
         elif _FILES.fullmatch(path):
             limit = None  # see `spool`
         elif _DOCUMENTS.fullmatch(path):

@@ -53,7 +53,7 @@ _MIN_COMPRESSED: Final = 2**14
 one round trip anyway.
 """
 
-_ACCEPTS_GZIP: Final = re.compile(r"gzip(?!\s*;\s*q=0(\.0*)?\s*(,|$))")
+_ACCEPTS_GZIP: Final = re.compile(r"gzip(?!\s*;\s*q=0(\.0*)?\s*(,|$))", re.IGNORECASE)
 
 _COMPRESSION_LEVEL: Final = 4
 """Twice as fast as the default of 9, for 3% more bytes."""

@@ -1,4 +1,8 @@
-"""Endpoints of what changes searches: synonyms, and rules that pin, hide and boost documents."""
+"""Endpoints of what changes searches: synonyms, and rules that pin, hide and boost documents.
+
+Bodies are checked where they are written, in a thread: the models only document them, as checking
+a thousand rules takes longer than an event loop may wait.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ from collections.abc import Callable
 from typing import Annotated, TypeVar
 
 from fastapi import Response
-from pydantic import Field
+from pydantic import Field, SkipValidation
 from pydantic_core import to_json
 
 from klsa_search.core.parameters import Text
@@ -15,7 +19,7 @@ from klsa_search.search.index import Index
 from klsa_search.service.dependencies import Service, router_for
 from klsa_search.service.index_service import IndexService, settings_from_client
 from klsa_search.service.schemas.base import Answer, RequestModel
-from klsa_search.storage.rules import MAX_RULES, Rule, RuleId
+from klsa_search.storage.rules import MAX_RULES, Rule, RuleActions, RuleCondition
 
 A = TypeVar("A", bound=Answer)
 
@@ -26,8 +30,7 @@ router = router_for("write")
 class RulesBody(RequestModel):
     """The body of PUT /indexes/{name}/rules."""
 
-    rules: list[Rule] = Field(
-        max_length=MAX_RULES,
+    rules: SkipValidation[list[Rule]] = Field(
         description=f"rules, at most {MAX_RULES:,}; the first have precedence",
         examples=[
             [
@@ -41,10 +44,12 @@ class RulesBody(RequestModel):
     )
 
 
-class RuleBody(Rule):
+class RuleBody(RequestModel):
     """The body of PUT /indexes/{name}/rules/{id}."""
 
-    id: RuleId = Field("", description="that of the path, or left out")
+    id: SkipValidation[str] = Field("", description="that of the path, or left out")
+    when: SkipValidation[RuleCondition | None] = Field(None, description="when it applies")
+    then: SkipValidation[RuleActions] = Field(description="what it changes")
 
 
 _Warnings = Annotated[
@@ -122,7 +127,7 @@ async def put_rule(name: str, id: str, body: RuleBody, service: Service) -> Rule
         raise QueryError(
             f"id = {body.id!r} differs from {id!r} in the path; leave it out", field="id"
         )
-    rule_ = body.as_json() | {"id": id}
+    rule_: dict[str, object] = {"id": id, "when": body.when or {}, "then": body.then}
     return await _changed(service, name, lambda index: index.put_rule(rule_), RulesSet.of)
 
 
@@ -149,7 +154,7 @@ async def _changed(
 class SynonymsBody(RequestModel):
     """The body of PUT and PATCH /indexes/{name}/synonyms."""
 
-    synonyms: dict[Text, list[Text]] | list[Text] = Field(
+    synonyms: SkipValidation[dict[Text, list[Text]] | list[Text]] = Field(
         description="synonyms by word, or rules: words that stand for each other, or one way; "
         "at most 10,000 words with 100 synonyms each, of 100 characters",
         examples=[["tv, television", "phone => iphone, galaxy"]],
