@@ -13,7 +13,6 @@ import click
 
 from klsa_search.cli.main import klsa_eval
 from klsa_search.cli.options import (
-    FigurePath,
     PluginChoice,
     data_option,
     index_argument,
@@ -119,9 +118,6 @@ _TARGET = "{target}"
     help="Compare the other systems with this one",
 )
 @json_file_option
-@click.option(
-    "--plot", type=FigurePath(), help="Also draw the default against the baseline, query by query"
-)
 def compare(
     targets: Sequence[str],
     data: Path | None,
@@ -129,7 +125,6 @@ def compare(
     measure: str,
     baseline: str,
     json_file: Path | None,
-    plot: Path | None,
 ) -> None:
     """Compare rankers and other systems on every TARGET.
 
@@ -145,9 +140,7 @@ def compare(
     """
     require("eval")
     from klsa_search.evaluation.comparison import compare as compare_systems
-    from klsa_search.evaluation.plots import draw_differences
     from klsa_search.evaluation.systems import (
-        DEFAULT_SYSTEM,
         all_systems,
         judge_runs,
         judge_systems,
@@ -155,8 +148,6 @@ def compare(
 
     rivals = all_systems()
     _check_names([system.name for system in rivals], runs, baseline)
-    if plot is not None and baseline == DEFAULT_SYSTEM:
-        raise click.UsageError(f"--plot draws {DEFAULT_SYSTEM}: choose another --baseline")
     collections = open_targets(targets, data)
     for name, file in runs.items() if len(collections) > 1 else ():
         if _TARGET not in file:
@@ -164,7 +155,7 @@ def compare(
                 f"{name}={file}: with several targets, FILE must contain {_TARGET}",
                 param_hint="--run",
             )
-    make_folders(json_file, plot)
+    make_folders(json_file)
     # Runs first: their errors show before any index is built.
     judged: dict[str, dict[str, RunMeasures]] = {}
     for target, collection in collections.items():
@@ -198,8 +189,6 @@ def compare(
             )
     if json_file is not None:
         write_json_file(json_file, {c.target: c.as_json() for c in comparisons})
-    if plot is not None:
-        draw_differences(comparisons, DEFAULT_SYSTEM, plot)
     echo_notes(notes)
     _write_comparisons(comparisons)
 

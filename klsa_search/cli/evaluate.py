@@ -17,7 +17,6 @@ from klsa_search.cli.main import klsa_eval, run
 from klsa_search.cli.options import (
     FILE,
     FOLDER,
-    FigurePath,
     data_option,
     home_option,
     json_file_option,
@@ -80,41 +79,6 @@ def map_(
         write_json_file(json_file, means)
     echo_notes(notes)
     _write_means(means)
-
-
-@klsa_eval.command()
-@click.argument("target")
-@click.option(
-    "--out",
-    type=FigurePath(),
-    required=True,
-    help="Write the figure to this file: .png, .svg or .pdf",
-)
-@data_option
-@json_file_option
-def figure(target: str, out: Path, data: Path | None, json_file: Path | None) -> None:
-    """Draw MAP against α for several z, as in the paper's Figure 1.
-
-    The index is that of the preset "paper"; BM25 and LSI on the same index are the base lines.
-    """
-    require("eval")
-    from klsa_search.evaluation.plots import draw_grid, measure_grid
-
-    (collection,) = open_targets([target], data).values()
-    make_folders(json_file, out)
-    notes: list[str] = []
-    with progress_bar() as bar, temporary_indexes() as index_of:
-        index = index_of(target, collection, "paper")
-        grid = measure_grid(collection, index, progress=bar, note=notes.append)
-    echo_notes(notes)
-    draw_grid(grid, out)
-    if json_file is not None:
-        write_json_file(json_file, grid.as_json())
-    z, alpha, value = grid.best()
-    echo(
-        f"{out}: best at z = {z}, α = {alpha:g}: {value:.4f}; "
-        f"BM25 {grid.bm25:.4f}, LSI {grid.lsi:.4f}"
-    )
 
 
 @klsa_eval.command()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any, cast, get_args
@@ -21,7 +21,6 @@ from klsa_search.cli.output import echo, write_list
 from klsa_search.errors import SettingsError
 from klsa_search.service.keys import Key, KeyUses, Scope, add_key, read_keys, revoke_key
 from klsa_search.service.settings import ServiceSettings, read_settings
-from klsa_search.service.signing import MAX_TENANT_LIFETIME, Signer, TenantTokens
 from klsa_search.storage.names import index_path
 
 
@@ -134,58 +133,6 @@ def revoke(name: str, config: Path | None, **options: Any) -> None:
     """
     revoke_key(_file(config, options), name)
     echo(f"revoked {name}")
-
-
-@klsa_keys.command()
-@click.argument("name")
-@click.option(
-    "--filter",
-    "filters",
-    metavar="INDEX FILTER",
-    nargs=2,
-    multiple=True,
-    required=True,
-    help="Find only the documents of this index that match this filter; repeatable, once for an "
-    "index",
-)
-@click.option(
-    "--minutes",
-    type=click.IntRange(1, MAX_TENANT_LIFETIME // timedelta(minutes=1)),
-    default=60,
-    help="Expire the token after this many minutes",
-)
-@_file_options
-def token(
-    name: str,
-    filters: tuple[tuple[str, str], ...],
-    minutes: int,
-    config: Path | None,
-    **options: Any,
-) -> None:
-    """Create a tenant token with the API key called NAME and print it.
-
-    It finds only the documents of its filters, and ends earlier if the key is revoked.
-    """
-    settings = read_settings(without_none(options), config)
-    keys = read_keys(settings.keys_file) if settings.keys_file.exists() else []
-    key = next((key_ for key_ in keys if key_.name == name), None)
-    if key is None or key.is_expired() or "search" not in key.scopes:
-        raise SettingsError(
-            f"`{settings.keys_file}` has no valid key {name!r} with the scope `search`; create "
-            f"one with `klsa-keys add {name}`",
-            field="name",
-        )
-    by_index = dict(filters)
-    if len(by_index) < len(filters):
-        raise SettingsError("an index has two filters; join them with AND", field="filter")
-    for index in by_index:
-        index_path(settings.home, index)  # raises for an invalid name
-        if key.indexes is not None and index not in key.indexes:
-            raise SettingsError(
-                f"key {name!r} is not valid for index `{index}`; use another key", field="filter"
-            )
-    expires = datetime.now(UTC) + timedelta(minutes=minutes)
-    echo(TenantTokens(Signer(settings.home)).create(key.id, by_index, expires))
 
 
 def _file(config: Path | None, options: dict[str, Any]) -> Path:

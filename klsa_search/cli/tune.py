@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 from klsa_search.cli.main import klsa_index
-from klsa_search.cli.options import EXISTING_FILE, data_option, index_argument, json_file_option
+from klsa_search.cli.options import EXISTING_FILE, index_argument, json_file_option
 from klsa_search.cli.output import make_folders, write_facts, write_json_file
 from klsa_search.core.installation import require
 from klsa_search.core.progress import progress_bar
 
 if TYPE_CHECKING:
-    from klsa_search.collection.model import Judgement, Topic
     from klsa_search.evaluation.tuning import Tuning
 
 
@@ -31,12 +30,6 @@ if TYPE_CHECKING:
     help="Read judgements from this file: TREC qrels (four columns) or BEIR (three)",
 )
 @click.option(
-    "--target",
-    help="Take queries and judgements from a collection: cran, cisi, cacm, med, or a folder with "
-    "them",
-)
-@data_option
-@click.option(
     "--measure",
     type=click.Choice(["map", "ndcg@10", "p@10", "recall@1000"]),
     help="Choose by this measure; needs judgements  [default: map]",
@@ -47,8 +40,6 @@ def tune(
     path: Path,
     queries: Path | None,
     qrels: Path | None,
-    target: str | None,
-    data: Path | None,
     measure: str | None,
     force: bool,
     json_file: Path | None,
@@ -64,15 +55,21 @@ def tune(
     The choice is stored only if it is significantly better than the settings of the index: as a new
     generation, built from the stored documents. Otherwise the index is not changed.
     """
-    _check(queries, qrels, target, measure)
+    if (queries is None) != (qrels is None):
+        raise click.UsageError("--queries and --qrels must be given together")
+    if measure is not None and queries is None:
+        raise click.UsageError("--measure needs judgements: give --queries and --qrels")
     require("eval")
     make_folders(json_file)
+    from klsa_search.collection.queries import read_qrels, read_queries
     from klsa_search.evaluation.tuning import tune as tune_by_judgements
     from klsa_search.evaluation.tuning import tune_by_halves
     from klsa_search.indexing.rewrite import rebuild
     from klsa_search.search.index import open_index
 
-    judged = _judged(queries, qrels, target, data)
+    judged = None
+    if queries is not None and qrels is not None:
+        judged = read_queries(queries), read_qrels(qrels)
     index = open_index(path)
     with progress_bar() as bar:
         if judged is None:
@@ -85,34 +82,6 @@ def tune(
     if json_file is not None:
         write_json_file(json_file, {"index": path.name, **tuning.as_json(), "stored": stored})
     _write(tuning, stored)
-
-
-def _check(
-    queries: Path | None, qrels: Path | None, target: str | None, measure: str | None
-) -> None:
-    if (queries is None) != (qrels is None):
-        raise click.UsageError("--queries and --qrels must be given together")
-    if target is not None and queries is not None:
-        raise click.UsageError("--target excludes --queries and --qrels: give one or the other")
-    if measure is not None and target is None and queries is None:
-        raise click.UsageError(
-            "--measure needs judgements: give --queries and --qrels, or --target"
-        )
-
-
-def _judged(
-    queries: Path | None, qrels: Path | None, target: str | None, data: Path | None
-) -> tuple[list[Topic], list[Judgement]] | None:
-    """Return queries and judgements, or None without any."""
-    from klsa_search.collection.opening import open_collection
-    from klsa_search.collection.queries import read_qrels, read_queries
-
-    if target is not None:
-        collection = open_collection(target, data=data)
-        return collection.queries(), collection.judgements()
-    if queries is not None and qrels is not None:
-        return read_queries(queries), read_qrels(qrels)
-    return None
 
 
 def _write(tuning: Tuning, stored: str | None) -> None:

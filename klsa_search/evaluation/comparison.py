@@ -206,10 +206,6 @@ class Comparison:
     baseline: str
     systems: Mapping[str, SystemResult]
 
-    def differences(self, system: str) -> Differences:
-        """Return the values of a system minus those of the baseline, (n,), in query order."""
-        return _array(self.systems[system].values) - _array(self.systems[self.baseline].values)
-
     def as_json(self) -> dict[str, Any]:
         """Return all values, and the parameters of the tests, as JSON."""
         return {"tie": TIE, "samples": SAMPLES, **asdict(self)}

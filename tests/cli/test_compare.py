@@ -7,7 +7,6 @@ import pytest
 from klsa_search.cli import compare as command
 from klsa_search.core.parameters import RankerName
 from klsa_search.evaluation.measures import MEASURES
-from klsa_search.evaluation.systems import DEFAULT_SYSTEM
 
 RANKERS = list(get_args(RankerName))
 OTHERS = [*(name for name in RANKERS if name != "bm25"), "paper"]
@@ -33,13 +32,10 @@ def twin(beir, tmp_path):
 
 
 def test_compare_a_folder(shell, beir, rival, tmp_path):
-    file, plot = tmp_path / "deep" / "found.json", tmp_path / "plots" / "found.svg"
-    done = shell(
-        "klsa-eval", "compare", beir, "--run", f"rival={rival}", "--json", file, "--plot", plot
-    )
+    file = tmp_path / "deep" / "found.json"
+    done = shell("klsa-eval", "compare", beir, "--run", f"rival={rival}", "--json", file)
     assert done.code == 0
     assert "1 of the 2 judged queries of cars" in done.err
-    assert plot.read_text().startswith("<?xml")
     found = json.loads(file.read_text())["cars"]
     assert (found["measure"], found["baseline"], found["target"]) == ("map", "bm25", "cars")
     assert list(found["systems"]) == ["bm25", *OTHERS, "rival"]
@@ -110,8 +106,6 @@ def test_names_are_given_once(shell, beir, rival):
     [
         ["--measure", "err"],
         ["--baseline", "bm52"],
-        ["--plot", "found.gif"],
-        ["--baseline", DEFAULT_SYSTEM, "--plot", "found.png"],
     ],
 )
 def test_wrong_usage(shell, beir, wrong):

@@ -1,5 +1,4 @@
 import json
-import sys
 
 import ir_measures
 import pytest
@@ -29,33 +28,6 @@ def test_map_of_a_folder(shell, beir, tmp_path):
 def test_every_system_is_judged_where_an_index_stores_no_eigenvectors(shell, beir):
     with as_if_large():
         assert shell("klsa-eval", "map", beir).code == 0
-
-
-def test_figure_and_its_points(shell, beir, tmp_path):
-    out, points = tmp_path / "figure.svg", tmp_path / "points.json"
-    done = shell("klsa-eval", "figure", beir, "--out", out, "--json", points)
-    assert (done.code, done.err) == (0, "")
-    assert "best at z = 1" in done.out
-    assert out.read_text().startswith("<?xml")
-    assert len(json.loads(points.read_text())["map"]["50"]) == 11
-
-
-def test_a_figure_of_another_kind_is_wrong_usage(shell, beir):
-    assert shell("klsa-eval", "figure", beir, "--out", "figure.gif").code == 2
-
-
-@pytest.mark.parametrize("asked", [("figure", "--out"), ("compare", "--plot")])
-def test_without_matplotlib_no_work_is_begun(shell, beir, monkeypatch, asked):
-    def begun(*_):
-        raise AssertionError("a collection was opened")
-
-    command, option = asked
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    for module in ("evaluate", "compare"):
-        monkeypatch.setattr(f"klsa_search.cli.{module}.open_targets", begun)
-    done = shell("klsa-eval", command, beir, option, "figure.svg")
-    assert (done.code, done.out) == (1, "")
-    assert "pip install 'klsa-search[figures]'" in done.err
 
 
 def test_a_collection_without_judgements(shell, cars):
@@ -127,13 +99,11 @@ def test_other_tools_agree_on_a_real_collection(shell, collections_home, tmp_pat
         ("map", "301\theat\t1\n302\troad\t1\n", "none of the 2 judged queries of cars is among"),
         ("map", "heat\t1\t1\nroad\t2\t1\n", "check the order of the columns"),
         ("compare", "1\tHEAT\t1\n2\tROAD\t1\n", "none of the 2 judged documents of cars is"),
-        ("figure", "1\tHEAT\t1\n9\theat\t1\n", "none of the 1 judged documents of cars is"),
     ],
 )
 def test_judgements_of_other_queries_or_documents_are_refused(shell, beir, command, judged, error):
     (beir / "qrels" / "test.tsv").write_text(judged)
-    options = ("--out", "figure.svg") if command == "figure" else ()
-    done = shell("klsa-eval", command, beir, *options)
+    done = shell("klsa-eval", command, beir)
     assert (done.code, done.out) == (1, "")
     assert error in done.err
 

@@ -1,13 +1,11 @@
 import json
 import re
-import time
 
 import pytest
 
 from klsa_search.cli.keys import klsa_keys
 from klsa_search.cli.main import run
 from klsa_search.service.keys import read_keys
-from klsa_search.service.signing import Signer
 
 
 @pytest.fixture(autouse=True)
@@ -76,35 +74,3 @@ def test_wrong_usage_is_explained(keys, arguments, code, told):
     found = keys(*arguments)
     assert found[:2] == (code, "")
     assert told in found[2]
-
-
-def test_a_tenant_token_is_made_with_a_key(keys, tmp_path):
-    keys("add", "web", "--index", "shop")
-    (key,) = read_keys(tmp_path / "home" / ".keys.json")
-    code, token, _ = keys("token", "web", "--filter", "shop", "tenant = a", "--minutes", "5")
-    assert code == 0
-    claims = Signer(tmp_path / "home").verify("tenant", token.strip())
-    assert (claims["key"], claims["filters"]) == (key.id, {"shop": "tenant = a"})
-    assert 290 < claims["exp"] - time.time() <= 300
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("none", "--filter", "shop", "tenant = a"),
-        ("feed", "--filter", "shop", "tenant = a"),
-        ("web", "--filter", "other", "tenant = a"),
-        ("web", "--filter", "shop", "tenant ="),
-        ("web", "--filter", "shop", ""),
-        ("web", "--filter", "shop", "a = 1", "--filter", "shop", "b = 1"),
-        ("web",),
-        ("web", "--filter", "shop", "a = 1", "--minutes", "1441"),
-    ],
-)
-def test_a_tenant_token_that_would_be_of_no_use_is_refused(keys, arguments):
-    keys("add", "web", "--index", "shop")
-    keys("add", "feed", "--scope", "write")
-    code, token, told = keys("token", *arguments)
-    assert code != 0
-    assert token == ""
-    assert told

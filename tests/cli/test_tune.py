@@ -81,7 +81,6 @@ def test_without_judgements(shell, world, tmp_path):
     [
         (["--queries", "queries.jsonl"], "given together"),
         (["--qrels", "qrels"], "given together"),
-        (["--queries", "queries.jsonl", "--qrels", "qrels", "--target", "cran"], "--target"),
         (["--measure", "map"], "needs judgements"),
         (["--queries", "nowhere", "--qrels", "qrels"], "nowhere"),
     ],
@@ -92,9 +91,10 @@ def test_wrong_usage(shell, world, arguments, sentence):
     assert sentence in done.err
 
 
-def test_a_folder_brings_both(shell, beir):
+def test_too_few_judged_queries(shell, beir):
     shell("klsa-index", "build", beir, "--name", "cars")
-    done = shell("klsa-index", "tune", "cars", "--target", beir)
+    files = ("--queries", beir / "queries.jsonl", "--qrels", beir / "qrels" / "test.tsv")
+    done = shell("klsa-index", "tune", "cars", *files)
     assert done.code == 1
     assert "2 judged queries are too few: at least 4" in done.err
 

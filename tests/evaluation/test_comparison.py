@@ -6,7 +6,6 @@ import pytest
 from klsa_search.errors import SettingsError
 from klsa_search.evaluation.comparison import compare
 from klsa_search.evaluation.measures import RunMeasures
-from klsa_search.evaluation.plots import draw_differences
 
 
 def measured(*values, answered=None, names=None):
@@ -88,7 +87,6 @@ def test_the_baseline_leads_and_the_others_are_corrected_together():
     assert one.randomisation_test.p == 2 / 256
     assert one.randomisation_test.holm == 3 * 2 / 256
     assert three.randomisation_test.holm == three.t_test.holm == 1.0
-    assert comparison.differences("one") == pytest.approx(np.linspace(0.1, 0.4, 8))
 
 
 def test_an_unknown_baseline_is_named():
@@ -109,8 +107,3 @@ def test_all_of_it_goes_into_json():
     assert ours["contrast"]["worst"][0] == {"query": "q4", "baseline": 0.4, "value": 0.2}
     assert set(ours["contrast"]["t_test"]) == {"p", "holm"}
     assert value["systems"]["bm25"]["contrast"] is None
-
-
-def test_no_difference_at_all_can_be_drawn(tmp_path):
-    flat = compare({"bm25": measured(0.5), "ours": measured(0.5)}, target="flat")
-    draw_differences([flat], "ours", tmp_path / "flat.svg")
