@@ -231,10 +231,6 @@ class PartitionHost:
                 _keep(self._views, preparation.version, part, MAX_VERSIONS)
             return True
 
-    def call_many(self, *calls: tuple[Any, ...] | None) -> list[Any]:
-        """Return the results of calls of methods; None for no call."""
-        return [None if call is None else getattr(self, call[0])(*call[1:]) for call in calls]
-
     def begin(self, hosted: HostedSearch) -> PartPlan:
         """Return the plan and the best documents of a search: see `PartSearch.begin`."""
         search = self._search_of(hosted)

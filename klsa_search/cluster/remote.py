@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from types import coroutine
 from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, Protocol, TypeVar, cast
 from uuid import uuid4
 
@@ -34,10 +33,9 @@ from klsa_search.search.pages.results import Hit
 from klsa_search.search.parts.generation import OpenGeneration
 from klsa_search.search.parts.open_parts import OpenParts
 from klsa_search.search.parts.part_search import PartPage, PartPlan, PartRequest, Seeds
-from klsa_search.search.parts.part_set import IndexFacts, PartSet
+from klsa_search.search.parts.part_set import IndexFacts, PartSearches, PartSet
 from klsa_search.search.parts.reader import Reader
-from klsa_search.search.parts.reading import field_types, info, max_doc
-from klsa_search.search.parts.rounds import PartSearches, run_rounds
+from klsa_search.search.parts.reading import field_types, info
 from klsa_search.search.query.query import estimated_tokens
 from klsa_search.search.state.state import GenerationInfo, State
 from klsa_search.storage.columns.columns import Fields
@@ -262,89 +260,6 @@ class RemotePartitions:
         return answers
 
 
-@coroutine
-def _answers(
-    calls: Sequence[Call | None],
-) -> Generator[Sequence[Call | None], Responses, Responses]:
-    return (yield calls)
-
-
-class RemoteSearches(PartSearches):
-    """One search in all partitions of a version: see `search.parts.rounds.PartSearches`.
-
-    All rounds call the same replicas first, which keep the search; others begin it again: see
-    `RemoteParts.complete`.
-    """
-
-    def __init__(self, partitions: RemotePartitions, version: Version) -> None:
-        self.count = partitions.count
-        self.answers = {}
-        self._partitions, self._version = partitions, version
-        self._name = uuid4().hex
-        self._begun = 0
-        self._hosted: dict[int, HostedSearch] = {}  # by number of the partition
-        self._rankings: Sequence[tuple[Seeds, Answers]] = ()  # of `collect`
-        self._failed: dict[int, str] = {}
-
-    @property
-    def sizes(self) -> list[int]:
-        """Return the numbers of doc ids of the partitions."""
-        parts = (RemotePart(self._partitions, self._version, n) for n in range(self.count))
-        return [part.read(max_doc) for part in parts]
-
-    async def begin(self, requests: Sequence[PartRequest | None]) -> Sequence[PartPlan | None]:
-        """Plan the search in each partition, and find its best documents."""
-        self._begun += 1
-        for number, request in enumerate(requests):
-            if request is not None:
-                # The two cannot always be pickled.
-                evidence = dict(request.evidence or {})
-                query = request.query.model_copy(update={"count_tokens": estimated_tokens})
-                partition_request = request._replace(query=query, evidence=evidence)
-                name = f"{self._name}-{self._begun}"
-                self._hosted[number] = HostedSearch(self._version.name, name, partition_request)
-        return await self._round(
-            PartitionHost.begin,
-            {n: () for n, request in enumerate(requests) if request is not None},
-        )
-
-    async def collect(self, shared: Sequence[Seeds], answers: Answers) -> Sequence[PartPage | None]:
-        """Return the first documents of each partition."""
-        self._rankings = [(seeds, answers) for seeds in shared]
-        return await self._round(PartitionHost.collect, dict(enumerate(self._rankings)))
-
-    async def fetch(self, positions: Sequence[Sequence[int]]) -> Sequence[Sequence[Hit] | None]:
-        """Return the hits at some positions of the page of each partition."""
-        wanted = {n: of_page for n, of_page in enumerate(positions) if of_page}
-        return await self._round(
-            PartitionHost.fetch, {n: (self._rankings[n], of_page) for n, of_page in wanted.items()}
-        )
-
-    async def explain(
-        self, number: int, id_: str, shared: Seeds, answers: Answers
-    ) -> Explanation | None:
-        """Return the explanation of the score of a document of a partition."""
-        explained = await self._round(PartitionHost.explain, {number: (id_, shared, answers)})
-        return explained[number]
-
-    async def _round(
-        self,
-        method: Callable[..., T],
-        arguments: Mapping[int, tuple[object, ...]],
-    ) -> list[T | None]:
-        """Return the results of a method of the hosts; None for partitions that failed.
-
-        arguments  of it after the search, by number of the partition; others are not called
-        """
-        calls: list[Call | None] = [None] * self.count
-        for number in arguments.keys() - self._failed.keys():
-            calls[number] = (method.__name__, self._hosted[number], *arguments[number])
-        answers = await _answers(calls)
-        self._failed |= answers.failed
-        current_tally().add(self.count, answers.failed)
-        return [answers.values.get(number) for number in range(self.count)]
-
-
 class RemoteField(NamedTuple):
     """A metadata field, without its values."""
 
@@ -387,10 +302,79 @@ class RemotePart:
         return result
 
 
+class RemoteSearches(PartSearches):
+    """One search in all partitions of a version: see `search.parts.part_set.PartSearches`.
+
+    All rounds call the same replicas first, which keep the search; others begin it again.
+    """
+
+    def __init__(
+        self, parts: Sequence[RemotePart], partitions: RemotePartitions, version: Version
+    ) -> None:
+        super().__init__(parts, {})
+        self._partitions, self._version = partitions, version
+        self._name, self._first = uuid4().hex, next(_turn)
+        self._begun = 0
+        self._hosted: dict[int, HostedSearch] = {}  # by number of the partition
+        self._rankings: Sequence[tuple[Seeds, Answers]] = ()  # of `collect`
+        self._failed: dict[int, str] = {}
+
+    def begin(self, requests: Sequence[PartRequest | None]) -> Sequence[PartPlan | None]:
+        """Plan the search in each partition, and find its best documents."""
+        self._begun += 1
+        for number, request in enumerate(requests):
+            if request is not None:
+                # The two cannot always be pickled.
+                evidence = dict(request.evidence or {})
+                query = request.query.model_copy(update={"count_tokens": estimated_tokens})
+                partition_request = request._replace(query=query, evidence=evidence)
+                name = f"{self._name}-{self._begun}"
+                self._hosted[number] = HostedSearch(self._version.name, name, partition_request)
+        return self._round(
+            PartitionHost.begin,
+            {n: () for n, request in enumerate(requests) if request is not None},
+        )
+
+    def collect(self, shared: Sequence[Seeds], answers: Answers) -> Sequence[PartPage | None]:
+        """Return the first documents of each partition."""
+        self._rankings = [(seeds, answers) for seeds in shared]
+        return self._round(PartitionHost.collect, dict(enumerate(self._rankings)))
+
+    def fetch(self, positions: Sequence[Sequence[int]]) -> Sequence[Sequence[Hit] | None]:
+        """Return the hits at some positions of the page of each partition."""
+        wanted = {n: of_page for n, of_page in enumerate(positions) if of_page}
+        return self._round(
+            PartitionHost.fetch, {n: (self._rankings[n], of_page) for n, of_page in wanted.items()}
+        )
+
+    def explain(self, number: int, id_: str, shared: Seeds, answers: Answers) -> Explanation | None:
+        """Return the explanation of the score of a document of a partition."""
+        explained = self._round(PartitionHost.explain, {number: (id_, shared, answers)})
+        return explained[number]
+
+    def _round(
+        self,
+        method: Callable[..., T],
+        arguments: Mapping[int, tuple[object, ...]],
+    ) -> list[T | None]:
+        """Return the results of a method of the hosts; None for partitions that failed.
+
+        arguments  of it after the search, by number of the partition; others are not called
+        """
+        calls: list[Call | None] = [None] * self.count
+        for number in arguments.keys() - self._failed.keys():
+            calls[number] = (method.__name__, self._hosted[number], *arguments[number])
+        answers = self._partitions.read(self._version, calls, self._first)
+        self._failed |= answers.failed
+        current_tally().add(self.count, answers.failed)
+        return [answers.values.get(number) for number in range(self.count)]
+
+
 @dataclass(frozen=True, eq=False)
 class RemoteParts(PartSet):
     """The partitions of an index in a version, in other processes."""
 
+    parts: Sequence[RemotePart]
     partitions: RemotePartitions
     version: Version
 
@@ -402,28 +386,7 @@ class RemoteParts(PartSet):
 
     def searches(self) -> RemoteSearches:
         """Return a new search of all parts."""
-        return RemoteSearches(self.partitions, self.version)
-
-    def complete(self, searches: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
-        """Run searches together, and return their results; a round of all is one of calls."""
-        first = next(_turn)
-
-        def answer(rounds: Sequence[Sequence[Call | None]]) -> list[Responses]:
-            if len(rounds) == 1:
-                return [self.partitions.read(self.version, rounds[0], first)]
-            joint: list[Call | None] = []
-            for calls in zip(*rounds, strict=True):
-                joint.append(("call_many", *calls) if any(calls) else None)
-            answers = self.partitions.read(self.version, joint, first)
-            return [
-                Responses(
-                    {n: values[at] for n, values in answers.values.items()},
-                    {n: why for n, why in answers.failed.items() if calls[n] is not None},
-                )
-                for at, calls in enumerate(rounds)
-            ]
-
-        return run_rounds(searches, answer)
+        return RemoteSearches(self.parts, self.partitions, self.version)
 
     def restricted(self, filter_: FilterLike) -> RemoteParts:
         """Return the parts with the documents that match a filter; PartitionMissing."""

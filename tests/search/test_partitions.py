@@ -17,8 +17,8 @@ from klsa_search.search.engine.mask import Mask
 from klsa_search.search.parts.merged_search import plan_and_seeds
 from klsa_search.search.parts.merging import merged_order
 from klsa_search.search.parts.part_search import PartPage, PartRequest, PartSearch
+from klsa_search.search.parts.part_set import LocalSearches
 from klsa_search.search.parts.reading import positions_of
-from klsa_search.search.parts.rounds import LocalSearches, run_rounds
 from klsa_search.search.rankers.klsa import klsa_params
 from klsa_search.storage.partitions import partition_of
 from tests.oracle.ranking import Oracle
@@ -131,7 +131,7 @@ def test_the_engine_ranks_as_the_oracle(three, filtered):
         request = PartRequest(Query(query, 20), {}, ranks_only=True)
         states = [partition.state() for partition in three.partitions]
         searches = LocalSearches(states, SharedAnswers())
-        ((_, shared),) = run_rounds([plan_and_seeds(searches, request, three.name)], list)
+        _, shared = plan_and_seeds(searches, request, three.name)
         for state, (seeds,) in zip(states, shared, strict=True):
             snapshot = state.snapshot
             assert len(seeds.remote)

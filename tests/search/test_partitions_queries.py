@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from klsa_search import build
-from klsa_search.search.parts.rounds import LocalSearches
+from klsa_search.search.parts.part_set import LocalSearches
 from klsa_search.search.query.parser import QueryParser
 
 WORDS = [

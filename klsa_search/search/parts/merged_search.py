@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
 
 import numpy as np
 
@@ -38,6 +37,7 @@ from klsa_search.search.parts.part_search import (
     Seeds,
     explain_document,
 )
+from klsa_search.search.parts.part_set import PartSearches
 from klsa_search.search.parts.reader import Reader
 from klsa_search.search.parts.reading import (
     global_doc_ids,
@@ -46,15 +46,11 @@ from klsa_search.search.parts.reading import (
     rank_queries,
     scores_of,
 )
-from klsa_search.search.parts.rounds import PartSearches
 from klsa_search.search.query.interpretation import QueryInterpretation
 from klsa_search.search.query.query import Query
 from klsa_search.search.rankers import RANKERS
 from klsa_search.search.ranking.searcher import SeedCandidates, ranks_with_klsa_engine
 from klsa_search.storage.partitions import partition_of
-
-TOGETHER: Final = 32
-"""Queries that are ranked in the same rounds of calls."""
 
 
 def _refuse_ranker(ranker: str | None, index: str) -> None:
@@ -79,7 +75,7 @@ def search_parts(reader: Reader, query: Query) -> SearchResults:
         total, hits = top.total, fetch_hits(state, searched, plan, top)
         plan = _suggesting(plan, lambda: [typed_values(state, query)])
     else:
-        ((plan, total, facets, hits),) = parts.complete([_merged(parts.searches(), query, reader)])
+        plan, total, facets, hits = _merged(parts.searches(), query, reader)
     return assemble_results(
         plan, total, facets, hits, reranker=models.reranker, document_of=reader.document
     )
@@ -96,13 +92,12 @@ def count_documents(reader: Reader, query: Query) -> int:
         query = query.model_copy(update={"ranker": "bm25", "passage_weight": 0.0})
     state = parts.only_state
     if state is None:
-        search = _collected(parts.searches(), PartRequest(query, {}), reader.name)
-        ((_, pages),) = parts.complete([search])
+        _, pages = _collected(parts.searches(), PartRequest(query, {}), reader.name)
         return sum(page.total for page in pages if page is not None)
     return count_matches(*plan_search(state, query, NO_MODELS))
 
 
-async def _merged(
+def _merged(
     searches: PartSearches, query: Query, reader: Reader
 ) -> tuple[QueryPlan, int, Mapping[str, Facet], tuple[Hit, ...]]:
     """Return the plan of a search in several partitions, its total, facets and hits."""
@@ -111,9 +106,7 @@ async def _merged(
     if facets or query.disjunctive_facets:
         counted = query.model_copy(update={"max_facet_values": ALL_VALUES, "facets": tuple(facets)})
     embedded = _embedded(reader, query)
-    plan, pages = await _collected(
-        searches, PartRequest(counted, {}, embedded=embedded), reader.name
-    )
+    plan, pages = _collected(searches, PartRequest(counted, {}, embedded=embedded), reader.name)
     answered = [page for page in pages if page is not None]
     pins = sorted((pin for page in answered for pin in page.pins), key=lambda pin: pin.precedence)
     order = merged_order(pages, query.sort, plan.page, plan.offset + plan.k)
@@ -123,7 +116,7 @@ async def _merged(
         (values,) = merged_facets(facets_of_pages, ALL_VALUES, [query.distinct]).values()
         total = len(values.values) + values.missing
     order = order[plan.offset : plan.offset + plan.k]
-    hits = await _fetched(searches, pages, order, plan.offset)
+    hits = _fetched(searches, pages, order, plan.offset)
     names = dict.fromkeys((*query.facets, *query.disjunctive_facets))
     merged = merged_facets(facets_of_pages, query.max_facet_values, names)
     rules = replace(plan.rules, pins=dict(enumerate(pins))) if pins else plan.rules
@@ -157,15 +150,7 @@ def rank_parts(
         if embedded.warnings:
             raise EmbedderFailed(embedded.warnings[0], field="embedder")
         requests.append(PartRequest(query, {}, ranks_only=True, embedded=embedded))
-    rankings: list[tuple[DocIds, Scores]] = []
-    for begin in range(0, len(requests), TOGETHER):
-        rankings += parts.complete(
-            [
-                _merged_ranking(parts.searches(), request, reader.name)
-                for request in requests[begin : begin + TOGETHER]
-            ]
-        )
-    return rankings
+    return [_merged_ranking(parts.searches(), request, reader.name) for request in requests]
 
 
 def score_parts(reader: Reader, query: str, parameters: SearchParameters) -> Scores:
@@ -177,8 +162,8 @@ def score_parts(reader: Reader, query: str, parameters: SearchParameters) -> Sco
     sizes = searches.sizes
     exact: SearchParameters = {**parameters, "exact": True}
     request = Ranking(max(sum(sizes), 1), None, None, exact).query(query)
-    search = _merged_ranking(searches, PartRequest(request, {}, ranks_only=True), reader.name)
-    ((doc_ids, values),) = parts.complete([search])
+    part_request = PartRequest(request, {}, ranks_only=True)
+    doc_ids, values = _merged_ranking(searches, part_request, reader.name)
     scores = np.zeros(sum(sizes), np.float32)
     scores[positions_of(doc_ids, sizes)] = values
     return scores
@@ -192,10 +177,10 @@ def _embedded(reader: Reader, query: Query) -> EmbeddedQuery:
     return embedded_query(embedders, index, reader.dimensions, query.query)
 
 
-async def _merged_ranking(
+def _merged_ranking(
     searches: PartSearches, request: PartRequest, index: str
 ) -> tuple[DocIds, Scores]:
-    _, pages = await _collected(searches, request, index)
+    _, pages = _collected(searches, request, index)
     answered = [page for page in pages if page is not None]
     numbers = [number for number, page in enumerate(pages) if page is not None]
     partitions = np.repeat(numbers, [len(page.doc_ids) for page in answered])
@@ -213,58 +198,52 @@ def explain_part(reader: Reader, query: Query, id_: str) -> Explanation:
         return explain_document(state, plan, id_)
     embedded = _embedded(reader, query)
     request = PartRequest(query, {}, ranks_only=True, embedded=embedded)
-    (explanation,) = parts.complete([_explained(parts.searches(), request, id_, reader.name)])
-    return explanation
-
-
-async def _explained(
-    searches: PartSearches, request: PartRequest, id_: str, index: str
-) -> Explanation:
-    plan, shared = await plan_and_seeds(searches, request, index)
+    searches = parts.searches()
+    plan, shared = plan_and_seeds(searches, request, reader.name)
     answers: Answers = {}
     has_vector = request.query.vector or request.embedded.vector
     if has_vector or not ranks_with_klsa_engine(plan.parameters):
-        answers, _ = await _pages(searches, shared)
+        answers, _ = _pages(searches, shared)
     partition = partition_of(id_, searches.count)
-    explanation = await searches.explain(partition, id_, shared[partition], answers)
+    explanation = searches.explain(partition, id_, shared[partition], answers)
     if explanation is None:
         raise PartitionMissing(
-            f"partition {partition} of index `{index}` does not answer; check that all machines of "
-            "the cluster are up"
+            f"partition {partition} of index `{reader.name}` does not answer; check that "
+            "all machines of the cluster are up"
         )
     return explanation
 
 
-async def _collected(
+def _collected(
     searches: PartSearches, request: PartRequest, index: str
 ) -> tuple[QueryPlan, Sequence[PartPage | None]]:
     _refuse_ranker(request.query.ranker, index)  # planning may need arrays that no partition has
     if (collected := searches.at_once(request)) is not None:
         return collected
-    plan, shared = await plan_and_seeds(searches, request, index)
-    _, pages = await _pages(searches, shared)
+    plan, shared = plan_and_seeds(searches, request, index)
+    _, pages = _pages(searches, shared)
     return plan, pages
 
 
-async def _pages(
+def _pages(
     searches: PartSearches, shared: Sequence[Seeds]
 ) -> tuple[Answers, Sequence[PartPage | None]]:
     """Return the pages of all partitions, and the answers by which these rank."""
     answers: Answers = {}
     while True:
-        pages = await searches.collect(shared, answers)
+        pages = searches.collect(shared, answers)
         open_answers = [page.answers for page in pages if page is not None]
         if not any(open_answers):
             return answers, pages
         answers = {**answers, **added(open_answers)}
 
 
-async def plan_and_seeds(
+def plan_and_seeds(
     searches: PartSearches, request: PartRequest, index: str
 ) -> tuple[QueryPlan, Sequence[Seeds]]:
     """Return the plan of a search, and the seeds of the query as each part needs them."""
     _refuse_ranker(request.query.ranker, index)  # planning may need arrays that no partition has
-    begun = await _begun(searches, request)
+    begun = _begun(searches, request)
     answers = [plan for plan in begun if plan is not None]
     leading = next((answer for answer in answers if answer.has_id_match), answers[0])
     _refuse_ranker(leading.plan.parameters.ranker, index)
@@ -287,7 +266,7 @@ def _shared(begun: Sequence[PartPlan | None], kinds: Sequence[SeedCandidates]) -
     return [[seeds[number] for seeds in shared] for number in range(len(begun))]
 
 
-async def _begun(searches: PartSearches, request: PartRequest) -> list[PartPlan | None]:
+def _begun(searches: PartSearches, request: PartRequest) -> list[PartPlan | None]:
     """Return the plans of all partitions, each of which parses the query by the evidence of all."""
     answers = searches.answers
     request = request._replace(evidence=answers)
@@ -298,7 +277,7 @@ async def _begun(searches: PartSearches, request: PartRequest) -> list[PartPlan 
             for mask in masks_of(request.query.mask, searches.sizes)
         ]
     while True:
-        begun = list(await searches.begin(requests))
+        begun = list(searches.begin(requests))
         # In each round: that an ID is the only one ending with a number needs all answers.
         ranks = {
             number: id_rank(request.query.query, plan.plan.interpretation.id)
@@ -309,7 +288,7 @@ async def _begun(searches: PartSearches, request: PartRequest) -> list[PartPlan 
             # The others rank by the words of the ID, as the partition that has the document does.
             naming = min(ranks, key=ranks.__getitem__)
             again = list(
-                await searches.begin(
+                searches.begin(
                     [
                         None if number == naming else part._replace(query_is_id=True)
                         for number, part in enumerate(requests)
@@ -325,7 +304,7 @@ async def _begun(searches: PartSearches, request: PartRequest) -> list[PartPlan 
         requests = [request._replace(evidence=answers) for request in requests]
 
 
-async def _fetched(
+def _fetched(
     searches: PartSearches,
     pages: Sequence[PartPage | None],
     order: Sequence[PageEntry],
@@ -340,7 +319,7 @@ async def _fetched(
     ]
     answers: Sequence[Sequence[Hit] | None] = [None] * searches.count
     if any(missing):
-        answers = await searches.fetch(missing)
+        answers = searches.fetch(missing)
     in_parts = list(map(_hits_of, pages, positions, answers))
     hits = [hit for partition, _ in order if (hit := next(in_parts[partition], None)) is not None]
     for rank, hit in enumerate(hits, start=offset + 1):

@@ -1,4 +1,4 @@
-"""The parts of an index in one state: its only generation, or its partitions.
+"""The parts of an index in one state, its only generation or its partitions, and their searches.
 
 A part is read by functions of its state, which run where the state is: in this process, or in
 another one, to which the name of the function is sent.
@@ -9,23 +9,41 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, Protocol, Self, TypeVar
+from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, Protocol, Self, TypeVar, cast
 
 from klsa_search.core.lazy import lazy_property
 from klsa_search.errors import PartitionsUnsupported, StoreError
 from klsa_search.search.costs import restriction_cost
-from klsa_search.search.engine.collection_statistics import (
-    CollectionStatistics,
+from klsa_search.search.engine.collection_statistics import CollectionStatistics
+from klsa_search.search.engine.engine import KlsaEngine
+from klsa_search.search.engine.evidence import (
+    LOCAL,
+    Answer,
+    Answers,
+    Evidence,
+    Question,
+    SharedAnswers,
 )
-from klsa_search.search.engine.evidence import SharedAnswers
+from klsa_search.search.engine.query_terms import UNKNOWN
 from klsa_search.search.engine.snapshot import IndexArrays
+from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.filters.masks import FilterLike, key_of
+from klsa_search.search.pages.planning import QueryPlan
+from klsa_search.search.pages.results import Hit
 from klsa_search.search.parts.joined import joined
-from klsa_search.search.parts.rounds import LocalSearches, PartSearches, run_rounds
+from klsa_search.search.parts.part_search import (
+    PartPage,
+    PartPlan,
+    PartRequest,
+    PartSearch,
+    Seeds,
+)
+from klsa_search.search.parts.reading import max_doc
+from klsa_search.search.query.matching import documents_with
 from klsa_search.search.state.state import (
     GenerationInfo,
     QueryConfiguration,
@@ -108,6 +126,50 @@ class IndexFacts(NamedTuple):
         return self._replace(documents=documents, last_write=LogPosition(sum(seqs), sum(undos)))
 
 
+class PartSearches(ABC):
+    """One search in all parts of an index, here or in other processes.
+
+    Answers are in the order of the parts; None for one that does not answer, if partial answers are
+    allowed.
+
+    answers  of all parts that are known, to add others
+    """
+
+    def __init__(self, parts: Sequence[Part], answers: dict[Question, Any]) -> None:
+        self.count, self.answers, self._parts = len(parts), answers, parts
+
+    @property
+    def sizes(self) -> list[int]:
+        """Return the numbers of doc ids of the parts."""
+        return [part.read(max_doc) for part in self._parts]
+
+    def at_once(self, request: PartRequest) -> tuple[QueryPlan, Sequence[PartPage]] | None:
+        """Return the plan and the pages of a search that needs no rounds; else None."""
+        return None
+
+    @abstractmethod
+    def begin(self, requests: Sequence[PartRequest | None]) -> Sequence[PartPlan | None]:
+        """Plan the search in each part, and find its best documents.
+
+        requests  None for a part that keeps its earlier plan
+        """
+
+    @abstractmethod
+    def collect(self, shared: Sequence[Seeds], answers: Answers) -> Sequence[PartPage | None]:
+        """Return the first documents of each part: see `PartSearch.collect`.
+
+        shared  seeds of all parts as each part needs them
+        """
+
+    @abstractmethod
+    def fetch(self, positions: Sequence[Sequence[int]]) -> Sequence[Sequence[Hit] | None]:
+        """Return the hits at some positions of the page of each part."""
+
+    @abstractmethod
+    def explain(self, number: int, id_: str, shared: Seeds, answers: Answers) -> Explanation | None:
+        """Return the explanation of the score of a document of a part: see `PartSearch.explain`."""
+
+
 @dataclass(frozen=True, eq=False)
 class PartSet(ABC):
     """The parts of an index in one state; none once it is closed."""
@@ -132,10 +194,6 @@ class PartSet(ABC):
     @abstractmethod
     def searches(self) -> PartSearches:
         """Return a new search of all parts."""
-
-    @abstractmethod
-    def complete(self, searches: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
-        """Run searches together, and return their results; a round of all is one of calls."""
 
     @abstractmethod
     def restricted(self, filter_: FilterLike) -> PartSet:
@@ -165,6 +223,108 @@ class PartSet(ABC):
                 f"index `{path.name}` is closed; open it again with open_index({str(path)!r})"
             )
         return self
+
+
+class _EvidenceOfAll(Evidence):
+    """Evidence of all partitions of this process, so that parsing need not wait for phrases.
+
+    Most questions are how many documents have words side by side, and name all that the answer
+    depends on. Others are answered by partitions that parse the query: see `Evidence`.
+    """
+
+    def __init__(self, shared: SharedAnswers, states: Sequence[State]) -> None:
+        super().__init__(shared)
+        self._shared, self._states = shared, states
+
+    def of(self, question: Question, answer: Callable[[], Answer]) -> Answer:
+        kind, *words = cast(tuple[str, ...], question)
+        of_kind = (*self._kind, *question)
+        if kind == "phrase" and of_kind not in self._shared:
+            numbers = [
+                [state.snapshot.vocabulary.numbers.get(word, UNKNOWN) for word in words]
+                for state in self._states
+            ]
+            if UNKNOWN not in numbers[0]:  # no stop words, which are named by numbers
+                snapshots = (state.snapshot for state in self._states)
+                self._shared[of_kind] = sum(
+                    documents_with(snapshot, terms, LOCAL)
+                    for snapshot, terms in zip(snapshots, numbers, strict=True)
+                )
+        return super().of(question, answer)
+
+
+class LocalSearches(PartSearches):
+    """One search in all parts in this process: see `PartSearches`."""
+
+    def __init__(self, states: Sequence[State], answers: SharedAnswers) -> None:
+        super().__init__(states, answers)
+        self._states, self._shared = states, answers
+        self._searches: dict[int, PartSearch] = {}  # by number of the part
+        self._first: PartSearch | None = None  # planned, but not begun
+
+    def at_once(self, request: PartRequest) -> tuple[QueryPlan, list[PartPage]] | None:
+        """Return the plan and pages of a search by words alone, of one call; else None."""
+        if request.query.mask is not None:
+            return None
+        request = request._replace(evidence=self.answers)
+        first = self._first = self._parsed(0, request)
+        if not first.ranks_by_words:
+            return None
+        searches = [first]
+        for state in self._states[1:]:
+            plan = first.plan_for(state, request)
+            if plan is None:
+                return None
+            searches.append(PartSearch(state, request, plan=plan))
+        self._searches = dict(enumerate(searches))
+        tops = KlsaEngine.top_of_all([search.words for search in searches], first.plan.k)
+        return first.plan, [search.page(top) for search, top in zip(searches, tops, strict=True)]
+
+    def _parsed(self, number: int, request: PartRequest) -> PartSearch:
+        """Return the search of a partition that parses the query, for all of them if it can."""
+        first, self._first = self._first, None
+        if first is not None and number == 0 and first.query is request.query:
+            return first
+        shares = request.evidence is self.answers
+        states = [state.searched_by(request.query.group) for state in self._states]
+        evidence = _EvidenceOfAll(self._shared, states) if shares else None
+        return PartSearch(self._states[number], request, evidence=evidence)
+
+    def begin(self, requests: Sequence[PartRequest | None]) -> list[PartPlan | None]:
+        """Plan the search in each partition, and find its best documents.
+
+        The first one parses the query, for all of them unless the plan has documents in it.
+        """
+        begun: list[PartPlan | None] = []
+        first: PartSearch | None = None
+        for number, (state, request) in enumerate(zip(self._states, requests, strict=True)):
+            if request is None:
+                begun.append(None)
+                continue
+            if first is None:
+                first = search = self._parsed(number, request)
+            else:
+                search = PartSearch(state, request, plan=first.plan_for(state, request))
+            self._searches[number] = search
+            begun.append(search.begin())
+        return begun
+
+    def collect(self, shared: Sequence[Seeds], answers: Answers) -> list[PartPage]:
+        """Return the first documents of each part."""
+        return [
+            self._searches[number].collect(seeds, answers) for number, seeds in enumerate(shared)
+        ]
+
+    def fetch(self, positions: Sequence[Sequence[int]]) -> list[tuple[Hit, ...]]:
+        """Return the hits at some positions of the page of each part."""
+        return [
+            self._searches[number].fetch(of_part) if of_part else ()
+            for number, of_part in enumerate(positions)
+        ]
+
+    def explain(self, number: int, id_: str, shared: Seeds, answers: Answers) -> Explanation:
+        """Return the explanation of the score of a document of a part."""
+        return self._searches[number].explain(id_, shared, answers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,10 +362,6 @@ class LocalParts(PartSet):
         if len(self._answers[0]) > MAX_ANSWERS:
             self._answers[0] = SharedAnswers()  # running searches keep theirs
         return LocalSearches(self.parts, self._answers[0])
-
-    def complete(self, searches: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
-        """Run searches, which wait for nothing, and return their results."""
-        return run_rounds(searches, list)
 
     def restricted(self, filter_: FilterLike) -> LocalParts:
         """Return the parts with the documents that match a filter, cached. Cost: 2 µs if it is."""
