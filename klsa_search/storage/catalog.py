@@ -25,13 +25,13 @@ from uuid import uuid4
 
 from klsa_search.errors import IndexBusy, IndexDamaged, IndexNotFound, SettingsError
 from klsa_search.storage.database import (
-    open_to_read,
+    opened_to_read,
     refuse_network,
     row_checksum,
     unusable,
     use_wal,
 )
-from klsa_search.storage.files import read_regular, replace_file, sync, unreadable, writable
+from klsa_search.storage.files import sync, unreadable, writable
 from klsa_search.storage.names import CATALOG, NEW, index_path, is_built
 
 if TYPE_CHECKING:
@@ -40,9 +40,6 @@ if TYPE_CHECKING:
 
 TIMEOUT: Final = 10.0
 """Seconds to wait for the transaction of another process or thread."""
-
-UNCOMMITTED: Final = "uncommitted"
-"""Mark after the ID of an index, from before its first row until after its commit."""
 
 _APPLICATION: Final = 0x4B4C5343  # "KLSC", in the file header
 _VERSION: Final = 2
@@ -76,19 +73,10 @@ Row = tuple[Any, ...]
 
 
 class Catalog:
-    """The catalogue of a directory within one transaction.
+    """The catalogue of a directory within one transaction; without a connection, an empty one."""
 
-    claimed  collects the IDs that are made for indexes in it, by the file of each
-    """
-
-    def __init__(
-        self,
-        home: Path,
-        connection: sqlite3.Connection | None,
-        claimed: dict[Path, str] | None = None,
-    ) -> None:
+    def __init__(self, home: Path, connection: sqlite3.Connection | None) -> None:
         self.file = home / CATALOG
-        self.claimed = {} if claimed is None else claimed
         self._connection = connection
 
     def rows(
@@ -149,7 +137,7 @@ def read_catalog(home: Path) -> Iterator[Catalog]:
     if not os.path.lexists(file):
         yield Catalog(home, None)
         return
-    with _errors_of_ours(file), closing(open_to_read(file, TIMEOUT)) as connection:
+    with _errors_of_ours(file), opened_to_read(file, TIMEOUT) as connection:
         _check_kind(connection)
         yield Catalog(home, connection)
 
@@ -161,41 +149,17 @@ def change_catalog(home: Path) -> Iterator[Catalog]:
     Nothing changes if the block fails. IndexBusy if another change takes more than ten seconds;
     WritingRefused on a network file system; IndexDamaged, StoreError. Cost: some ms.
     """
-    file, claimed = home / CATALOG, dict[Path, str]()
-    try:
-        with _errors_of_ours(file), writable(file):
-            refuse_network(file)
-            if not os.path.lexists(file):
-                _create(file)
-            connection = sqlite3.connect(file, isolation_level=None, timeout=TIMEOUT)
-            with closing(connection):
-                _check_kind(connection)
-                use_wal(connection)
-                connection.execute("begin immediate")
-                yield Catalog(home, connection, claimed)
-                connection.execute("commit")
-                committed = dict(claimed)
-                claimed.clear()
-                if committed:
-                    _confirm(connection, committed)
-    except BaseException:
-        for path in claimed:
-            path.unlink(missing_ok=True)
-        raise
-
-
-def _confirm(connection: sqlite3.Connection, claimed: Mapping[Path, str]) -> None:
-    """Remove the mark of IDs whose rows are committed, unless another change is in progress.
-
-    A mark that stays has one effect: a copy of the folder alone is not reported.
-    """
-    with suppress(sqlite3.OperationalError):
-        connection.execute("begin immediate")
-        for file, id_ in claimed.items():
-            with suppress(OSError):
-                if read_regular(file, 100).decode("ascii", "replace").split() == [id_, UNCOMMITTED]:
-                    replace_file(file, f"{id_}\n")
-        connection.execute("rollback")
+    file = home / CATALOG
+    with _errors_of_ours(file), writable(file):
+        refuse_network(file)
+        if not os.path.lexists(file):
+            _create(file)
+        with closing(sqlite3.connect(file, isolation_level=None, timeout=TIMEOUT)) as connection:
+            _check_kind(connection)
+            use_wal(connection)
+            connection.execute("begin immediate")
+            yield Catalog(home, connection)
+            connection.execute("commit")
 
 
 @contextmanager

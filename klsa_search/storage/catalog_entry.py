@@ -4,27 +4,24 @@
     with change_entry(path) as entry: entry.replace("synonyms", [("tv", '["television"]')])
 
 Rows belong to an ID, in the file CATALOG-ID of the index from its first row on. So an index keeps
-them when its folder is renamed, and one that is built in its place has none. A folder that was
-copied without its directory has an ID that no catalogue knows, so that this can be told. Until its
-first rows are committed, an ID is marked: concurrent readers, and those after a crash, see no copy.
+them when its folder is renamed, and one that is built in its place has none. Nor has a copy of the
+folder alone.
 """
 
 from __future__ import annotations
 
 import json
-import logging
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 from uuid import uuid4
 
 from klsa_search.errors import StoreError
 from klsa_search.storage.catalog import (
     TABLES,
-    UNCOMMITTED,
     Catalog,
     Row,
     change_catalog,
@@ -48,42 +45,38 @@ _STEPS: Final = {
 _TICK: Final = 10**9
 """Nanoseconds within which a file may change twice at the same time of modification."""
 
-_log = logging.getLogger(__name__)
-
 Stamp = tuple[int, ...]
 
 
 class Entry:
     """The rows of one index within one transaction.
 
-    is_known    whether the index has rows
-    is_missing  whether it had rows, and the catalogue does not know it: its folder was copied
-                without them
+    id  None if it never had any
     """
 
-    def __init__(self, catalog: Catalog, path: Path, mark: _Mark | None = None) -> None:
+    def __init__(self, catalog: Catalog, path: Path) -> None:
         self._catalog, self._path = catalog, path
-        self._id, self._is_uncommitted = mark or _read_mark(path)
-        self.is_known = self._id is not None and bool(self._named())
-        self.is_missing = not (self._id is None or self.is_known or self._is_uncommitted)
-        self._is_claimed = False
+        self.id = _read_id(path)
+        for _, name in catalog.rows("indexes", "id = ?", [self.id]):
+            if name != path.name and _read_id(path.with_name(name)) == self.id:
+                self.id = None  # this folder is a copy of that one
 
     def rows(self, table: str) -> list[Row]:
         """Return the rows of the index, without its ID; IndexDamaged if one has changed."""
-        if not self.is_known:
-            return []
         step = _STEPS.get(table, "").format(name=self._path.name)
-        return [row[1:] for row in self._catalog.rows(table, '"index" = ?', [self._id], step=step)]
+        return [row[1:] for row in self._catalog.rows(table, '"index" = ?', [self.id], step=step)]
 
     def insert(self, table: str, rows: Iterable[Row]) -> None:
         """Add rows of the index, given without its ID, or replace those with the same key."""
-        id_ = self._claim()
-        self._catalog.insert(table, ((id_, *row) for row in rows))
+        if self.id is None:
+            self.id = uuid4().hex
+            replace_file(self._path / CATALOG_ID, f"{self.id}\n")
+        self._catalog.insert("indexes", [(self.id, self._path.name)])
+        self._catalog.insert(table, ((self.id, *row) for row in rows))
 
     def delete(self, table: str, where: str = "1", values: Sequence[object] = ()) -> None:
         """Delete rows of the index, all of a table by default."""
-        if self.is_known:
-            self._catalog.delete(table, f'"index" = ? and {where}', [self._id, *values])
+        self._catalog.delete(table, f'"index" = ? and {where}', [self.id, *values])
 
     def replace(self, table: str, rows: Sequence[Row]) -> None:
         """Replace all rows of the index in a table."""
@@ -93,36 +86,11 @@ class Entry:
 
     def remove(self) -> None:
         """Remove the index from the catalogue, and its ID from its folder."""
-        if self.is_known:
-            for table in _OF_INDEXES:
-                self.delete(table)
-            self._catalog.delete("indexes", "id = ?", [self._id])
+        for table in _OF_INDEXES:
+            self.delete(table)
+        self._catalog.delete("indexes", "id = ?", [self.id])
         (self._path / CATALOG_ID).unlink(missing_ok=True)
-        self._id, self.is_known, self.is_missing = None, False, False
-
-    def _named(self) -> list[Row]:
-        """Return the row of the ID, unless another folder has it: then this one is its copy."""
-        rows = self._catalog.rows("indexes", "id = ?", [self._id])
-        if rows and rows[0][1] != self._path.name:
-            original = self._path.with_name(rows[0][1])
-            return [] if _read_mark(original).id == self._id else rows
-        return rows
-
-    def _claim(self) -> str:
-        """Return the ID of the index, which is made if it has none; its name is that of its folder.
-
-        The ID is durable before its rows are, so that a copy of the folder tells that it had some.
-        """
-        is_copy = self.is_missing and self._catalog.rows("indexes", "id = ?", [self._id])
-        if self._id is None or is_copy:
-            self._id, self._is_uncommitted = uuid4().hex, True
-            replace_file(self._path / CATALOG_ID, f"{self._id} {UNCOMMITTED}\n")
-        if self._is_uncommitted and not self.is_known:  # a failed change removes these
-            self._catalog.claimed[self._path / CATALOG_ID] = self._id
-        if not self._is_claimed:
-            self._catalog.insert("indexes", [(self._id, self._path.name)])
-            self._is_claimed, self.is_known, self.is_missing = True, True, False
-        return self._id
+        self.id = None
 
 
 def home_of(path: Path) -> Path:
@@ -153,20 +121,13 @@ def entry_stamp(path: Path) -> Stamp | None:
 
 @contextmanager
 def read_entry(path: Path) -> Iterator[Entry]:
-    """Yield the rows of the index at a path: see `read_catalog`. Cost: 30 µs if it has none.
-
-    A warning is logged if its folder was copied without them.
-    """
+    """Yield the rows of the index at a path: see `read_catalog`. Cost: 30 µs if it has none."""
     home = home_of(path)
-    mark = _read_mark(path)  # before the catalogue: its rows are committed before it is confirmed
-    if mark.id is None:
-        yield Entry(Catalog(home, None), path, mark)
+    if _read_id(path) is None:
+        yield Entry(Catalog(home, None), path)
         return
     with read_catalog(home) as catalog:
-        entry = Entry(catalog, Path(os.path.realpath(path)), mark)
-        if entry.is_missing and _read_mark(path) == mark:  # else it was removed meanwhile
-            _log.warning("%s", missing(path))
-        yield entry
+        yield Entry(catalog, Path(os.path.realpath(path)))
 
 
 @contextmanager
@@ -209,9 +170,7 @@ def replace_rows(path: Path, lines: str, build: str) -> None:
     build  to which the settings belong
     StoreError if another version wrote them.
     """
-    with read_entry(path) as entry:
-        is_missing = entry.is_missing  # an interrupted copy left the ID
-    if not is_missing and lines == rows_of(path, build):
+    if lines == rows_of(path, build):
         return
     tables: dict[str, list[Row]] = {table: [] for table in _OF_INDEXES}
     for line in lines.splitlines():
@@ -241,29 +200,12 @@ def verify_entry(path: Path) -> None:
         catalog.check()
 
 
-def missing(path: Path) -> str:
-    """Return the message that the catalogue of its directory does not know an index."""
-    file = home_of(path) / CATALOG
-    return (
-        f"index `{path}` was copied without the catalogue of its directory: `{file}` has no entry "
-        "of it, so it has the settings of its build, and no synonyms, rules and judgements; copy "
-        f"the index with `klsa-index backup`, or accept this by removing `{path / CATALOG_ID}`"
-    )
-
-
-class _Mark(NamedTuple):
-    """The ID by which the catalogue knows an index, and whether its rows may be uncommitted."""
-
-    id: str | None
-    is_uncommitted: bool
-
-
-def _read_mark(path: Path) -> _Mark:
+def _read_id(path: Path) -> str | None:
+    """Return the ID by which the catalogue knows the index at a path; None if it has none."""
     file = path / CATALOG_ID
     try:
-        id_, *mark = read_regular(file, 100).decode("ascii", "replace").split() or [""]
+        return read_regular(file, 100).decode("ascii", "replace").strip() or None
     except (FileNotFoundError, NotADirectoryError):
-        return _Mark(None, False)
+        return None
     except OSError as error:
         raise unreadable(file, error, "restore a backup of the index") from error
-    return _Mark(id_, mark == [UNCOMMITTED])

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import sys
 import zlib
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -49,21 +49,43 @@ def row_checksum(row: tuple[Any, ...]) -> int:
     return zlib.crc32(repr(row).encode())
 
 
-def open_to_read(path: Path, timeout: float = 5.0) -> sqlite3.Connection:
-    """Open a database, within a transaction; the caller closes it. Cost: 0.3 ms.
+@contextmanager
+def opened_to_read(path: Path, timeout: float = 5.0) -> Iterator[sqlite3.Connection]:
+    """Open a database, within a transaction. Cost: 0.3 ms.
 
     timeout  seconds to wait while another process recovers it
-    sqlite3.Error; StoreError if another machine writes to it, or as of `_Immutable`.
+    sqlite3.Error; StoreError if another machine writes to it, or if another process began to write
+    to one that is read as immutable: what was read then may look damaged.
+    """
+    kind = network_file_system(path.parent)
+    if kind and _is_written(path):
+        raise StoreError(
+            f"cannot read `{path}`: another machine is writing to it, or left "
+            f"`{path.name}-wal`, and this machine sees it through a network file system "
+            f"({kind}); copy the index to a local disk with `klsa-index backup` there"
+        )
+    if not kind and (connection := _begun(path, timeout)):
+        with closing(connection):
+            yield connection
+        return
+    stamp, address = _stamp(path), f"{path.absolute().as_uri()}?mode=ro&immutable=1"
+    with closing(sqlite3.connect(address, uri=True, isolation_level=None)) as connection:
+        try:
+            yield connection
+        except (sqlite3.Error, StoreError, ValueError, TypeError) as error:
+            if stamp == _stamp(path):
+                raise
+            raise StoreError(
+                f"cannot read `{path}`: another process wrote to it meanwhile; try again"
+            ) from error
+
+
+def _begun(path: Path, timeout: float) -> sqlite3.Connection | None:
+    """Return a connection within a transaction; None if there is no permission for a log's index.
+
+    None only while no process writes, so that all data is in the one file.
     """
     address = f"{path.absolute().as_uri()}?mode=ro"
-    if kind := network_file_system(path.parent):
-        if _is_written(path):
-            raise StoreError(
-                f"cannot read `{path}`: another machine is writing to it, or left "
-                f"`{path.name}-wal`, and this machine sees it through a network file system "
-                f"({kind}); copy the index to a local disk with `klsa-index backup` there"
-            )
-        return _Immutable(path)
     connection = sqlite3.connect(address, uri=True, isolation_level=None, timeout=timeout)
     try:
         connection.execute("begin")
@@ -72,33 +94,11 @@ def open_to_read(path: Path, timeout: float = 5.0) -> sqlite3.Connection:
         connection.close()
         if error.sqlite_errorcode & 0xFF not in _NO_WAL or _is_written(path):
             raise
-        connection = _Immutable(path)
+        return None
     except BaseException:
         connection.close()
         raise
     return connection
-
-
-class _Immutable(sqlite3.Connection):
-    """Reads a database that no process writes, but one may begin to.
-
-    What was read then may look damaged: `close` raises StoreError in place of an error of SQLite or
-    of the store.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path, self._stamp = path, _stamp(path)
-        address = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
-        super().__init__(address, uri=True, isolation_level=None)
-
-    def close(self) -> None:
-        """Close."""
-        super().close()
-        is_unread = isinstance(sys.exc_info()[1], sqlite3.Error | StoreError)
-        if is_unread and self._stamp != _stamp(self._path):
-            raise StoreError(
-                f"cannot read `{self._path}`: another process wrote to it meanwhile; try again"
-            )
 
 
 def _stamp(path: Path) -> tuple[int, ...] | None:

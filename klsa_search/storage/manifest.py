@@ -321,7 +321,7 @@ def write_settings(generation: Path, changes: Mapping[str, Any]) -> None:
     """Replace the changed settings of a generation; none removes them, if there are any."""
     path = generation.parent
     with read_entry(path) as entry:
-        if not changes and not entry.is_known:
+        if not changes and entry.id is None:
             return
     with change_entry(path) as entry:
         store_settings(entry, generation.name, changes)

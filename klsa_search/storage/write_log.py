@@ -20,14 +20,14 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from klsa_search.collection.model import Document, document_of
 from klsa_search.errors import IndexDamaged, StoreError
 from klsa_search.storage.current import last_resort
-from klsa_search.storage.database import copy_database, open_to_read, row_checksum, unusable
+from klsa_search.storage.database import copy_database, opened_to_read, row_checksum, unusable
 from klsa_search.storage.files import read_regular, unreadable, write_fresh
 from klsa_search.storage.names import LOG_ID, WRITE_LOG
 
@@ -180,7 +180,7 @@ class WriteLog:
         For a log that `check` rejects. Memory: all of them.
         """
         writes: list[Write] = []
-        with suppress(sqlite3.Error), closing(open_to_read(self.path)) as connection:
+        with suppress(sqlite3.Error), opened_to_read(self.path) as connection:
             # Invalid UTF-8 does not match its checksum either.
             connection.text_factory = lambda text: text.decode("utf-8", "replace")
             for row in connection.execute(_VISIBLE, [0, _FOREVER, _FOREVER]):
@@ -291,17 +291,13 @@ class WriteLog:
                 raise damaged(self.path, "it is missing")
             yield None
             return
-        connection = None
         try:
-            connection = open_to_read(self.path)
-            yield connection if has_rows(connection, self.path) else None
+            with opened_to_read(self.path) as connection:
+                yield connection if has_rows(connection, self.path) else None
         except sqlite3.OperationalError as error:
             raise unusable(self.path, error, "read") from error
         except (sqlite3.DatabaseError, ValueError, TypeError) as error:
             raise damaged(self.path, error) from error
-        finally:
-            if connection is not None:
-                connection.close()
 
 
 _BATCHES: Final = "select * from batches order by number"

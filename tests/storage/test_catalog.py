@@ -14,7 +14,6 @@ import pytest
 from klsa_search import build, open_index
 from klsa_search.errors import IndexBusy, IndexDamaged, SettingsError, StoreError, WritingRefused
 from klsa_search.storage import catalog as module
-from klsa_search.storage import catalog_entry as entries
 from klsa_search.storage import database
 from klsa_search.storage.catalog import (
     aliases_in,
@@ -71,71 +70,28 @@ def test_a_renamed_index_keeps_its_rows_and_a_new_one_has_none(home):
     assert (read_synonyms(home / "one"), read_synonyms(home / "three")) == ({}, TV)
 
 
-def test_a_copied_folder_lacks_its_rows_until_it_gets_some(home, tmp_path, caplog):
+def test_a_copied_folder_lacks_its_rows_until_it_gets_some(home, tmp_path):
     write_synonyms(home / "one", TV)
     for copy in (home / "copy", tmp_path / "elsewhere" / "one"):
         shutil.copytree(home / "one", copy)
         assert read_synonyms(copy) == {}
-        with read_entry(copy) as entry:
-            assert entry.is_missing
-        caplog.clear()
         verify(copy)
-        assert f"`{copy}` was copied without the catalogue" in caplog.text
         write_synonyms(copy, CARS)
         assert (read_synonyms(copy), read_synonyms(home / "one")) == (CARS, TV)
         verify(copy)
 
 
-def test_an_index_that_was_copied_alone_opens_and_says_what_it_lacks(tmp_path, caplog):
+def test_an_index_that_was_copied_alone_opens_with_the_settings_of_its_build(tmp_path):
     with build([{"id": "a", "text": "wing"}], name="one", home=tmp_path) as index:
         index.set_synonyms(["wing, tail"])
         index.update_settings(alpha=0.5)
         built = index.manifest.settings["alpha"]
-    caplog.clear()
     shutil.copytree(tmp_path / "one", tmp_path / "alone" / "one")
     with open_index(tmp_path / "alone" / "one") as index:
         assert (index.synonyms, index.settings.alpha) == ({}, built)
-    assert "was copied without the catalogue of its directory" in caplog.text
-    caplog.clear()
     shutil.copytree(tmp_path, tmp_path / "all", ignore=shutil.ignore_patterns("all", "alone"))
     with open_index(tmp_path / "all" / "one") as index:
         assert (index.synonyms["wing"], index.settings.alpha) == (("tail",), 0.5)
-    assert caplog.text == ""
-
-
-def test_the_first_change_of_an_index_is_not_taken_for_a_copy(home, caplog):
-    with change_entry(home / "one") as entry:
-        entry.insert("synonyms", [("tv", '["television"]')])
-        assert (home / "one" / "CATALOG-ID").exists()
-        assert read_synonyms(home / "one") == {}
-    assert read_synonyms(home / "one") == TV
-    assert caplog.text == ""
-
-
-def test_a_reader_sees_no_copy_at_any_moment_of_the_first_change(home, monkeypatch, caplog):
-    def read_and(call):
-        def wrapped(*arguments):
-            assert read_synonyms(home / "one") in ({}, TV)
-            result = call(*arguments)
-            assert read_synonyms(home / "one") in ({}, TV)
-            return result
-
-        return wrapped
-
-    for owner in (module, entries):
-        monkeypatch.setattr(owner, "replace_file", read_and(owner.replace_file))
-    write_synonyms(home / "one", TV)
-    assert "uncommitted" not in (home / "one" / "CATALOG-ID").read_text()
-
-    opened = entries.read_catalog
-
-    def changed_before_reading(folder):
-        write_synonyms(home / "two", TV)
-        return opened(folder)
-
-    monkeypatch.setattr(entries, "read_catalog", changed_before_reading)
-    assert read_synonyms(home / "two") == {}
-    assert caplog.text == ""
 
 
 def test_a_link_to_an_index_has_its_rows(home, tmp_path):
@@ -175,7 +131,6 @@ def test_a_failed_change_leaves_nothing(home):
             for name in ("one", "two"):
                 Entry(catalog, home / name).replace("synonyms", [("tv", "[]")])
             fail()
-        assert not (home / "one" / "CATALOG-ID").exists()
         assert read_synonyms(home / "one") == {}
         if changed:
             write_synonyms(home / "two", TV)
@@ -271,29 +226,14 @@ with change_catalog(home) as catalog:
 """
 
 
-def test_a_failed_change_keeps_rows_whose_mark_stayed(home):
-    write_synonyms(home / "one", TV)
-    file = home / "one" / "CATALOG-ID"
-    file.write_text(f"{file.read_text().strip()} uncommitted\n")
-    with pytest.raises(ZeroDivisionError), change_entry(home / "one") as entry:
-        entry.insert("synonyms", [("car", "[]")])
-        raise ZeroDivisionError
-    assert read_synonyms(home / "one") == TV
-
-
-def test_a_killed_first_change_is_not_taken_for_a_copy(home, caplog):
+def test_a_killed_first_change_leaves_no_rows(home):
     killed = subprocess.run(
         [sys.executable, "-c", KILLED, str(home)], check=False, timeout=PATIENCE
     )
     assert killed.returncode == -signal.SIGKILL
-    assert (home / "one" / "CATALOG-ID").exists()
     assert read_synonyms(home / "one") == {}
     write_synonyms(home / "one", TV)
     assert read_synonyms(home / "one") == TV
-    assert caplog.text == ""
-    shutil.move(home / "one", home.parent / "one")
-    assert read_synonyms(home.parent / "one") == {}
-    assert "was copied without the catalogue" in caplog.text
 
 
 def test_what_a_killed_process_began_is_undone(home):
@@ -415,5 +355,5 @@ def test_an_index_built_after_an_interrupted_deletion_has_no_rows(home, monkeypa
     write(path, "new")
     assert read_synonyms(path) == {}
     with read_entry(path) as entry:
-        assert (entry.rows("rules"), entry.is_missing) == ([], False)
+        assert entry.rows("rules") == []
     verify(path)
