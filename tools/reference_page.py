@@ -36,7 +36,7 @@ COMMANDS = {
     "klsa-mcp": klsa_mcp,
 }
 TASKS = {
-    "Build": "plan build sync add delete refit compact split embed",
+    "Build": "plan build sync add delete refit compact embed",
     "Inspect": "info list analyze verify judgements analytics",
     "Explore": "related duplicates cluster plot",
     "Maintain": "settings synonyms rules tune dump alias rollback backup restore repair "

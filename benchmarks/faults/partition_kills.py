@@ -23,10 +23,8 @@ from benchmarks.faults.children import Child, Ended, call
 from benchmarks.faults.tally import Tally
 from klsa_search import Index, build, open_index
 from klsa_search.collection.model import Document
-from klsa_search.core.progress import silent
 from klsa_search.errors import IndexBusy, IndexNotFound, PartitionsUnsupported
-from klsa_search.indexing import split
-from klsa_search.indexing.rewrite import rebuilt
+from klsa_search.indexing import refit
 from klsa_search.storage.maintenance import rollback, verify
 
 NAME = "index"
@@ -56,15 +54,15 @@ def build_index(home: Path, partitions: int = PARTITIONS) -> None:
 def refit_index(path: Path, _: int) -> None:
     """Build the index again from its documents, in this process."""
     with open_index(path) as index:
-        rebuilt(index, {}, silent, None, workers=1).close()
+        refit(index, workers=1).close()
 
 
 def split_index(path: Path, partitions: int) -> None:
     """Divide the index into another number of partitions."""
     with open_index(path) as index:
         now = len(index.partitions)
-    with closing(split(path, partitions if partitions != now else now % 3 + 1, workers=1)):
-        pass
+    other = partitions if partitions != now else now % 3 + 1
+    refit(path, partitions=other, workers=1).close()
 
 
 def change_index(path: Path, seed: int) -> None:

@@ -18,7 +18,7 @@ from klsa_search import Index, open_index
 from klsa_search.cli.index import klsa_index
 from klsa_search.cli.main import run
 from klsa_search.errors import IndexNotFound, KlsaError
-from klsa_search.indexing.rewrite import rebuild
+from klsa_search.indexing.rewrite import refit
 from klsa_search.search.rankers import RANKERS, needs_eigenvectors
 from klsa_search.storage.maintenance import verify
 
@@ -128,7 +128,7 @@ class Place:
         """Build the index again, from the documents that it holds."""
         try:
             with closing(open_index(self.index)) as index:
-                rebuild(index).close()
+                refit(index).close()
         except KlsaError as error:
             return Said(1, "", f"error: {error.message}\n")
         return Said(0, "", "")

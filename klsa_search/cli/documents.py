@@ -79,18 +79,28 @@ def delete(path: Path, ids: tuple[str, ...], as_json: bool) -> None:
 
 @klsa_index.command()
 @index_argument
+@click.option(
+    "--partitions",
+    type=click.IntRange(1),
+    help="Divide the documents into this many indexes; 1 joins them again [default: unchanged]",
+)
+@workers_option
 @memory_option
 @settings_options(default="unchanged")
 def refit(path: Path, memory: str | None, **options: Any) -> None:
     """Rebuild an index from its stored documents.
 
     Documents added after a build are ranked by its statistics until the next refit. Searches and
-    writes continue meanwhile. Settings given here become the settings of the index.
+    writes continue meanwhile. Settings given here become the settings of the index. The index
+    before is kept until the next build; klsa-index rollback returns to it.
     """
     from klsa_search.indexing.rewrite import refit as refit_index
 
     index = refit_index(path, progress=True, memory=memory, **without_none(options))
-    _write_rebuilt(path, index, counted(len(index), "document"))
+    content = counted(len(index), "document")
+    if (partitions := options["partitions"]) is not None:
+        content += f" in {counted(partitions, 'partition')}"
+    _write_rebuilt(path, index, content)
 
 
 @klsa_index.command()
@@ -105,29 +115,6 @@ def compact(path: Path) -> None:
 
     index = compact_index(path, progress=True)
     _write_rebuilt(path, index, counted(len(index), "document"))
-
-
-@klsa_index.command()
-@index_argument
-@click.option(
-    "--partitions",
-    type=click.IntRange(1),
-    required=True,
-    help="Divide the documents into this many indexes; 1 joins them again",
-)
-@workers_option
-@memory_option
-def split(path: Path, partitions: int, workers: int | None, memory: str | None) -> None:
-    """Divide an index into another number of partitions, under its name.
-
-    It is rebuilt from its stored documents. Searches and writes continue meanwhile. The index
-    before is kept until the next build; klsa-index rollback returns to it.
-    """
-    from klsa_search.indexing.rewrite import split as split_index
-
-    index = split_index(path, partitions, workers=workers, progress=True, memory=memory)
-    divided = f"{counted(len(index), 'document')} in {counted(partitions, 'partition')}"
-    _write_rebuilt(path, index, divided)
 
 
 def _write_rebuilt(path: Path, index: Index, content: str) -> None:

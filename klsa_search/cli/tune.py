@@ -64,7 +64,7 @@ def tune(
     from klsa_search.collection.queries import read_qrels, read_queries
     from klsa_search.evaluation.tuning import tune as tune_by_judgements
     from klsa_search.evaluation.tuning import tune_by_halves
-    from klsa_search.indexing.rewrite import rebuild
+    from klsa_search.indexing.rewrite import refit
     from klsa_search.search.index import open_index
 
     judged = None
@@ -78,7 +78,7 @@ def tune(
             tuning = tune_by_judgements(index, *judged, measure=measure or "map", progress=bar)
         stored = None
         if tuning.changes and (tuning.sure or force):
-            stored = rebuild(index, progress=bar, **tuning.changes).generation
+            stored = refit(index, progress=bar, **tuning.changes).generation
     if json_file is not None:
         write_json_file(json_file, {"index": path.name, **tuning.as_json(), "stored": stored})
     _write(tuning, stored)

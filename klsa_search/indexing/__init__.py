@@ -1,4 +1,4 @@
-"""Build, plan, refit, compact, embed, rebuild, repair and verify indexes."""
+"""Build, plan, refit, compact, embed, repair and verify indexes."""
 
 from klsa_search.indexing.build import BuildOptions, Plan, build, plan, plan_of_size
 from klsa_search.indexing.checks import other_source
@@ -9,10 +9,8 @@ from klsa_search.indexing.rewrite import (
     Repair,
     build_like,
     embed,
-    rebuild,
     refit,
     repair,
-    split,
 )
 from klsa_search.indexing.verify import verify_deep
 
@@ -29,9 +27,7 @@ __all__ = [
     "other_source",
     "plan",
     "plan_of_size",
-    "rebuild",
     "refit",
     "repair",
-    "split",
     "verify_deep",
 ]

@@ -1,8 +1,8 @@
 """Build an index again from its documents: with other settings, partitions, vectors; or repair it.
 
-    refit(path)          an index is built again with as many partitions
-    split(path, 4)       an index with one partition, or another number of them, gets four
-    embed(path, ...)     an index gets vectors of its documents
+    refit(path)                  an index is built again
+    refit(path, partitions=4)    and gets four partitions
+    embed(path, ...)             an index gets vectors of its documents
 
 The new build has statistics of its own, and is made while searches and writes continue. Then
 writers wait while later writes are replayed, and the index uses the new build, in one step. The one
@@ -12,14 +12,14 @@ before is kept for `rollback`.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from heapq import merge
 from itertools import chain, repeat
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from klsa_search.core.build_settings import FieldSettings
 from klsa_search.core.config import IndexSettings, Settings
 from klsa_search.core.parallel import processors
 from klsa_search.core.progress import Progress, open_progress
-from klsa_search.errors import IndexDamaged, SettingsError, StoreError
+from klsa_search.errors import IndexDamaged, StoreError
 from klsa_search.indexing.build import build
 from klsa_search.indexing.checks import memory_budget
 from klsa_search.indexing.computed_vectors import documents_without_vectors, with_computed_vectors
@@ -60,92 +60,40 @@ if TYPE_CHECKING:
     from klsa_search.embedding.opening import EmbeddingFunction
 
 
-def rebuild(
-    index: Index,
-    *,
-    embedders: Mapping[str, Embedder | str] | None = None,
-    progress: Progress | bool | None = None,
-    memory: int | str | None = None,
-    **changes: Unpack[IndexSettings],
-) -> Index:
-    """Rebuild an index with other settings from its documents, and open the new generation.
-
-    embedders  compute the vectors that documents lack, by space: see `embed`
-    A generation is immutable, so each change of settings makes a new one, identical to a build with
-    these settings. `index` stays open, and usable until the build after this one.
-
-    Cost: that of `build`. Concurrent writes are replayed, as by `refit`. Raise SettingsError;
-    StoreError if the index was replaced meanwhile.
-
-    >>> bolder = rebuild(index, alpha=1.0)
-    >>> bolder.settings.alpha
-    1.0
-    """
-    models = Models.opened(embedders or {}, None)
-    with open_progress(progress) as report:
-        settings = with_trusted_tokenizer(changes)
-        return rebuilt(index, settings, report, memory, models=models)
-
-
 def refit(
-    path: str | Path,
+    index: Index | str | Path,
     *,
     embedders: Mapping[str, Embedder | str] | None = None,
-    progress: Progress | bool | None = None,
-    memory: int | str | None = None,
-    **changes: Unpack[IndexSettings],
-) -> Index:
-    """Rebuild the index in the folder `path` from its documents, with its settings, and open it.
-
-    embedders  compute the vectors that documents lack, by space: see `embed`
-    changes    settings to change
-    The result is identical to a `build` of the same documents in the same order. Searches and
-    writes continue meanwhile; concurrent writes are replayed. The previous generation is kept, with
-    its log, for `rollback`. Cost: that of `build`. Raise IndexNotFound, IndexDamaged;
-    SettingsError; StoreError during another build.
-
-    >>> refit("index/reports")
-    <Index reports generation 000002: 6 documents>
-    """
-    changes = cast(IndexSettings, with_trusted_tokenizer(changes))
-    index = open_index(path)
-    try:
-        return rebuild(index, embedders=embedders, progress=progress, memory=memory, **changes)
-    finally:
-        index.close()
-
-
-def split(
-    path: str | Path,
-    partitions: int,
-    *,
+    partitions: int | None = None,
     workers: int | None = None,
     progress: Progress | bool | None = None,
     memory: int | str | None = None,
     **changes: Unpack[IndexSettings],
 ) -> Index:
-    """Divide the index in the folder `path` into partitions, and open it.
+    """Rebuild an index from its stored documents, and open the new generation.
 
-    partitions  their number; 1 makes an index without partitions
+    index       its folder; or the index, which stays open, and usable until the build after this
+    embedders   compute the vectors that documents lack, by space: see `embed`
+    partitions  divide the documents into so many; by default as many as before, 1 for none
     workers     build this many partitions at the same time, by default one for each processor;
                 `memory` is the limit of each
     changes     settings to change
-    The documents are those that are stored. Searches and writes continue meanwhile; concurrent
-    writes are replayed. The previous generation is kept for `rollback`. Cost: that of `build`.
-    Raise SettingsError, IndexNotFound, IndexDamaged; StoreError during another build.
+    The result is identical to a `build` of the same documents in the same order. Searches and
+    writes continue meanwhile; concurrent writes are replayed. The previous generation is kept, with
+    its log, for `rollback`. Cost: that of `build`. Raise IndexNotFound, IndexDamaged;
+    SettingsError; StoreError during another build, or if the index was replaced meanwhile.
 
-    >>> split("index/reports", 2)
-    <Index reports generation 000002: 6 documents in 2 partitions>
+    >>> refit("index/reports")
+    <Index reports generation 000002: 6 documents>
+    >>> refit("index/reports", alpha=1.0).settings.alpha
+    1.0
     """
-    settings = with_trusted_tokenizer(changes)
-    with open_index(path) as index, open_progress(progress) as report:
-        if partitions == 1 == len(index.partitions):
-            raise SettingsError(
-                f"partitions = 1: index `{index.name}` has one already; rebuild it with "
-                f"`klsa-index refit {index.name}`",
-                field="partitions",
-            )
-        return rebuilt(index, settings, report, memory, partitions=partitions, workers=workers)
+    settings, models = with_trusted_tokenizer(changes), Models.opened(embedders or {}, None)
+    opened = nullcontext(index) if isinstance(index, Index) else open_index(index)
+    with opened as before, open_progress(progress) as report:
+        return _rebuilt(
+            before, settings, report, memory, partitions=partitions, workers=workers, models=models
+        )
 
 
 @dataclass(frozen=True)
@@ -206,7 +154,7 @@ def embed(
     try:
         with open_progress(progress) as report:
             models = Models({space: checked})
-            built = rebuilt(index, {}, report, memory, models=models, replaced=replaced)
+            built = _rebuilt(index, {}, report, memory, models=models, replaced=replaced)
             return EmbedResult(built, lacking)
     finally:
         index.close()
@@ -238,7 +186,7 @@ def build_like(
     )
 
 
-def rebuilt(
+def _rebuilt(
     index: Index,
     changes: Mapping[str, Any],
     report: Progress,
@@ -249,11 +197,10 @@ def rebuilt(
     models: Models = NO_MODELS,
     replaced: Collection[str] = (),
 ) -> Index:
-    """Build an open index again with other settings: see `split` and `rewrite.rebuild`.
+    """Build an open index again with other settings: see `refit`.
 
-    partitions  their number, by default that of the index
-    models      of which embedders compute the vectors that documents lack
-    replaced    spaces whose vectors are computed again if they are by another model
+    models    of which embedders compute the vectors that documents lack
+    replaced  spaces whose vectors are computed again if they are by another model
     """
     path, before = index.path.parent, index.snapshot()  # without concurrent writes
     count = len(before.partitions) if partitions is None else partitions

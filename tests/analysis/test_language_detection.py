@@ -15,7 +15,7 @@ from klsa_search.core.build_settings import AnalysisSettings
 from klsa_search.core.config import Settings
 from klsa_search.errors import SettingsError
 from klsa_search.indexing.build import plan
-from klsa_search.indexing.rewrite import rebuild, refit
+from klsa_search.indexing.rewrite import refit
 from klsa_search.indexing.text_sample import TextSample
 from klsa_search.storage.manifest import LanguageEntry
 
@@ -98,7 +98,7 @@ def test_an_index_has_the_language_of_its_documents(tmp_path, source):
     assert plan(records).size.sampled == 3
     refitted = refit(index.path.parent)
     assert refitted.manifest.detected == index.manifest.detected
-    assert rebuild(refitted, language="english").manifest.detected == []
+    assert refit(refitted, language="english").manifest.detected == []
     index = klsa.build(records, name="it", home=tmp_path, language="de", replace=True)
     assert (index.settings.language, index.manifest.detected) == ("german", [])
 

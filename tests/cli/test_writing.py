@@ -136,9 +136,9 @@ def test_a_refit_takes_other_settings_of_searching(shell, built, new):
 
 
 def test_an_index_is_divided_and_joined(shell, built):
-    done = shell("klsa-index", "split", "cars", "--partitions", 2, "--workers", 1)
+    done = shell("klsa-index", "refit", "cars", "--partitions", 2, "--workers", 1)
     assert done.out.endswith("documents in 2 partitions, generation 000002\n")
     assert "has partitions" not in shell("klsa-index", "verify", "cars", "--deep").err
-    done = shell("klsa-index", "split", "cars", "--partitions", 1)
+    done = shell("klsa-index", "refit", "cars", "--partitions", 1)
     assert done.out.endswith("documents in 1 partition, generation 000003\n")
     assert shell("klsa-index", "rollback", "cars").out.startswith("cars: generation 000002")

@@ -15,7 +15,7 @@ from klsa_search.core.progress import open_progress
 from klsa_search.errors import CollectionError, SettingsError, StoreError
 from klsa_search.indexing.build import plan
 from klsa_search.indexing.reading import read
-from klsa_search.indexing.rewrite import build_like, rebuild
+from klsa_search.indexing.rewrite import build_like, refit
 from klsa_search.storage.maintenance import verify
 from tests.support.worlds import random_documents
 
@@ -86,7 +86,7 @@ def test_numbers_of_a_table_are_found_by_all_values(tmp_path):
         index.add([{"id": "e", "text": "x", "price": 6}, {"id": "f", "text": "x", "price": "6.5"}])
         prices = [hit.id for hit in index.search("x", filter="price < 7", sort=["price"]).hits]
         assert prices == ["a", "e", "f"]
-    with closing(rebuild(open_index(tmp_path / "in" / "a"), fields=["price:keyword"])) as index:
+    with closing(refit(open_index(tmp_path / "in" / "a"), fields=["price:keyword"])) as index:
         assert types(index)["price"] == "keyword"
         assert types(index)["sold"] == "date"
 
@@ -149,14 +149,14 @@ def test_the_order_of_declarations_does_not_matter_and_settings_keep_them(tmp_pa
     assert built.manifest.fingerprint == other.manifest.fingerprint
     assert built.settings.fields == ("kind", "year:number")
     assert open_index(tmp_path / "a").settings == built.settings
-    again = rebuild(built, alpha=0.5)
+    again = refit(built, alpha=0.5)
     assert types(again) == types(built)
     assert again.manifest.fields == built.manifest.fields
     assert build_like(again, home=tmp_path, name="c").manifest.fields == built.manifest.fields
-    changed = rebuild(again, fields=["year:keyword"])
+    changed = refit(again, fields=["year:keyword"])
     assert types(changed) == {"kind": "keyword", "of.nested": "number", "year": "keyword"}
     with pytest.raises(CollectionError, match="document '0': the date field 'year' contains"):
-        rebuild(changed, fields=["year:date"])
+        refit(changed, fields=["year:date"])
     assert types(open_index(tmp_path / "a")) == types(changed)
 
 

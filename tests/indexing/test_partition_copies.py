@@ -7,7 +7,7 @@ import pytest
 
 from klsa_search import build, open_index
 from klsa_search.errors import IndexDamaged, IndexExists, StoreError
-from klsa_search.indexing import refit, repair, split, verify_deep
+from klsa_search.indexing import refit, repair, verify_deep
 from klsa_search.storage import maintenance
 from klsa_search.storage.backup import back_up
 from klsa_search.storage.catalog import set_alias
@@ -232,14 +232,14 @@ def test_a_follower_follows_writes_refits_and_splits(index, path, tmp_path):
         reader.refresh()
         assert reader.generation == "000002"
         assert content(reader) == content(index)
-    split(path, 1).close()
+    refit(path, partitions=1).close()
     follows()
     with open_index(follower / "parts") as one:
         assert len(one.partitions) == 1
         assert len(one) == len(index)
     folders = sorted(entry.name for entry in (follower / "parts").glob("0*"))
     assert folders == ["000002", "000002-0", "000002-1", "000002-terms", "000003"]
-    split(path, 3).close()
+    refit(path, partitions=3).close()
     follows()
     with open_index(path) as source:
         assert content_at(follower / "parts") == content(source)

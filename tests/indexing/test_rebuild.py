@@ -2,7 +2,7 @@ import pytest
 
 from klsa_search.errors import StoreError
 from klsa_search.indexing.build import build
-from klsa_search.indexing.rewrite import rebuild
+from klsa_search.indexing.rewrite import refit
 from klsa_search.storage.maintenance import verify
 
 DOCUMENTS = [
@@ -15,7 +15,7 @@ DOCUMENTS = [
 @pytest.mark.parametrize("changes", [{"alpha": 0.3}, {"k1": 2.0, "b": 0.4}, {"gamma": 0.9}])
 def test_a_rebuild_equals_a_build_with_these_settings(tmp_path, changes):
     index = build(DOCUMENTS, name="cars", home=tmp_path / "one", z=5)
-    again = rebuild(index, **changes)
+    again = refit(index, **changes)
     wanted = build(DOCUMENTS, name="cars", home=tmp_path / "two", z=5, **changes)
     assert again.generation == "000002"
     assert again.settings == wanted.settings
@@ -31,4 +31,4 @@ def test_an_index_replaced_meanwhile_is_left_alone(tmp_path):
     index = build(DOCUMENTS, name="cars", home=tmp_path)
     build(DOCUMENTS[:2], name="cars", home=tmp_path)
     with pytest.raises(StoreError, match="rebuilt after generation 000001"):
-        rebuild(index, alpha=0.3)
+        refit(index, alpha=0.3)

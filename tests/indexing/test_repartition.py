@@ -5,9 +5,9 @@ import shutil
 import pytest
 
 from klsa_search import build, open_index
-from klsa_search.errors import SettingsError, StoreError
+from klsa_search.errors import StoreError
 from klsa_search.indexing import partitions as module
-from klsa_search.indexing import rebuild, refit, split
+from klsa_search.indexing import refit
 from klsa_search.storage.maintenance import delete_index, rollback, undo_writes
 from tests.support.worlds import cyclic_records
 
@@ -105,14 +105,14 @@ def test_writes_during_a_refit_are_replayed(path, expected, monkeypatch):
 
 
 def test_an_index_is_divided_and_joined_under_its_name(path, expected):
-    with split(path, 3, workers=1) as three:
+    with refit(path, partitions=3, workers=1) as three:
         assert [len(three.partitions), three.generation] == [3, "000002"]  # type: ignore[attr-defined]
         expected(three)
-    with split(path, 1) as one:
+    with refit(path, partitions=1) as one:
         assert len(one.partitions) == 1
         assert one.generation == "000003"
         expected(one)
-    with split(path, 2, workers=1) as again:
+    with refit(path, partitions=2, workers=1) as again:
         assert again.generation == "000004"
         expected(again)
         assert rollback(path).now == "000003"
@@ -127,8 +127,6 @@ def test_an_index_is_divided_and_joined_under_its_name(path, expected):
         expected(one)
     with open_index(path) as again:
         expected(again)
-    with pytest.raises(SettingsError, match="one already"):
-        split(path.with_name("one"), 1)
     assert delete_index(path) == []
 
 
@@ -140,7 +138,7 @@ def test_a_divided_index_is_a_build_of_its_documents(written, tmp_path, name, pa
         documents = list(index.live_documents())
     options = {"home": tmp_path, "partitions": partitions, "workers": 1}
     with (
-        split(path, partitions, workers=1) as divided,
+        refit(path, partitions=partitions, workers=1) as divided,
         build(documents, name="built", **options) as built,
     ):
         assert files(divided) == files(built)
@@ -155,7 +153,7 @@ def files(index):
 
 
 def test_a_refit_of_one_partition_removes_the_partitions_before_it(path):
-    split(path, 1).close()
+    refit(path, partitions=1).close()
     partitions = [f"000001{part}" for part in ("", "-0", "-1", "-terms")]
     assert sorted(entry.name for entry in path.glob("0*")) == [*partitions, "000002"]
     refit(path).close()
@@ -163,7 +161,7 @@ def test_a_refit_of_one_partition_removes_the_partitions_before_it(path):
 
 
 def test_a_rebuild_changes_settings_of_all_partitions(path):
-    with open_index(path) as index, rebuild(index, k1=2.0) as other:
+    with open_index(path) as index, refit(index, k1=2.0) as other:
         assert len(other.partitions) > 1
         assert other.settings.k1 == 2.0
         assert {each.settings.k1 for each in other.partitions} == {2.0}

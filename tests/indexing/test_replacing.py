@@ -7,7 +7,7 @@ import pytest
 from klsa_search import build, open_index
 from klsa_search.errors import CollectionError, StoreError
 from klsa_search.indexing import build_like
-from klsa_search.indexing.rewrite import rebuild
+from klsa_search.indexing.rewrite import refit
 from klsa_search.storage.current import current_generation
 from klsa_search.storage.manifest import FORMAT_VERSION
 from tests.storage.worlds import replace_manifest
@@ -106,7 +106,7 @@ def test_behind_a_damaged_current_there_are_documents_too(tmp_path, tickets):
 
 
 def test_building_again_from_what_an_index_holds_needs_none(tmp_path, tickets):
-    again = rebuild(open_index(tmp_path / "index" / "it"), alpha=0.3)
+    again = refit(open_index(tmp_path / "index" / "it"), alpha=0.3)
     assert again.manifest.source_path == str(tickets)
     build(CARS, name="other", home=tmp_path / "index").close()
     assert len(build_like(again, home=tmp_path / "index", name="other")) == 40

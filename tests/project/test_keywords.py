@@ -21,7 +21,7 @@ from tests.support.processes import run
 CALLS = """\
 import klsa_search as klsa
 from klsa_search.collection import open_collection
-from klsa_search.indexing import build_like, plan, rebuild, refit
+from klsa_search.indexing import build_like, plan, refit
 
 bold: klsa.SearchParameters = {"alpha": 0.9, "ranker": "klsa"}
 options: klsa.SearchOptions = {"filter": "year >= 2020", "dimensions": 10, "z": 5}
@@ -50,7 +50,7 @@ klsa.build("reports.jsonl", name="reports", k1="2")  # wrong
 klsa.build("reports.jsonl", name="reports", lang="german")  # wrong
 klsa.build("reports.jsonl", name="reports", data=3)  # wrong
 plan("reports.jsonl", stopwords="long")  # wrong
-rebuild(index, alpha="high")  # wrong
+refit(index, alpha="high")  # wrong
 build_like(index, home="index", name="other", k_1=2.0)  # wrong
 refit("index/reports", alfa=0.5)  # wrong
 open_collection("reports.jsonl", columns="id")  # wrong

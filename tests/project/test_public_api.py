@@ -141,7 +141,7 @@ def examples_by_module():
     texts = {found.docstring for _, found in public}
     found_in = defaultdict(list)
     for title, found in public:
-        found_in["slow" if title in SLOW else module_of(found) or title].append(found)
+        found_in[module_of(found) or title].append(found)
     for name in EXAMPLES_IN:
         with suppress(MissingExtra):
             for found in finder.find(import_module(name)):
@@ -160,13 +160,12 @@ def dotted(path):
     return ".".join(names).removesuffix(".__init__")
 
 
-SLOW = ("klsa_search.indexing.rewrite.split",)
 EXAMPLES_IN = [dotted(path) for path in sorted(PACKAGE.rglob("*.py")) if ">>>" in path.read_text()]
 
 
-@pytest.mark.parametrize("module", [*EXAMPLES_IN, pytest.param("slow", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("module", EXAMPLES_IN)
 def test_examples_run(module, world, monkeypatch):
-    assert examples_by_module().keys() <= {*EXAMPLES_IN, "slow"}
+    assert examples_by_module().keys() <= {*EXAMPLES_IN}
     told = []
     for found in examples_by_module()[module]:
         with names_of(found, world, monkeypatch) as names:

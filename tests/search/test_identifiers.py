@@ -12,7 +12,7 @@ from klsa_search.analysis.searched_text import (
     parts_of_identifiers,
 )
 from klsa_search.core.field_weights import SearchedFields
-from klsa_search.indexing.rewrite import rebuild
+from klsa_search.indexing.rewrite import refit
 from klsa_search.indexing.verify import verify_deep
 
 CODE = {
@@ -101,7 +101,7 @@ def test_the_setting_turns_them_off(tmp_path):
     documents = [{"id": name, "text": text} for name, text in CODE.items()]
     with build(documents, name="code", home=tmp_path, identifiers="off") as index:
         assert {hit.id for hit in index.search("json map")} == set()
-        with rebuild(index, identifiers="parts") as rebuilt:
+        with refit(index, identifiers="parts") as rebuilt:
             assert {hit.id for hit in rebuilt.search("json map")} == {"digits"}
 
 

@@ -11,7 +11,7 @@ from klsa_search import build, open_index
 from klsa_search.core.config import QUERY_SETTINGS, Settings
 from klsa_search.core.parameters import RankingSettings
 from klsa_search.errors import IndexDamaged, SettingsError, StoreError
-from klsa_search.indexing import rebuild, refit, repair
+from klsa_search.indexing import refit, repair
 from klsa_search.search.configuration import change_settings
 from klsa_search.storage.backup import back_up
 from klsa_search.storage.catalog_entry import rows_of
@@ -136,7 +136,7 @@ def test_changes_during_a_refit_are_applied_after_it(index):
     def progress(phase, done, total):
         change_settings(index.path.parent, {"z": 3, "page_title": "Birds"})
 
-    with rebuild(index, progress=progress, z=5, k1=1.0) as later:
+    with refit(index, progress=progress, z=5, k1=1.0) as later:
         chosen = later.settings
         assert (chosen.alpha, chosen.z, chosen.page_title, chosen.k1) == (0.25, 3, "Birds", 1.0)
         assert verify(later.path.parent)
@@ -147,7 +147,7 @@ def test_a_change_that_does_not_go_with_a_refit_fails_it(index):
         change_settings(index.path.parent, {"coverage": 0.6})
 
     with pytest.raises(SettingsError, match="latent"):
-        rebuild(index, progress=progress, latent=0.5)
+        refit(index, progress=progress, latent=0.5)
     index.refresh()
     assert index.settings.coverage == 0.6
 

@@ -10,7 +10,7 @@ from klsa_search.analysis.searched_text import field_text
 from klsa_search.core.config import Settings
 from klsa_search.core.field_weights import SearchedFields
 from klsa_search.errors import SettingsError
-from klsa_search.indexing import rebuild, refit, verify_deep
+from klsa_search.indexing import refit, verify_deep
 from klsa_search.search.snippets import snippet
 from klsa_search.storage.maintenance import undo_writes
 
@@ -186,8 +186,8 @@ def test_an_unknown_field_is_refused_and_a_vanished_one_is_not(tmp_path):
     index = build(documents(3), name="some", home=tmp_path, search=THREE)
     path = index.path.parent
     with pytest.raises(SettingsError, match="no document has a field `sumary`"):
-        rebuild(index, search="title,sumary")
-    assert rebuild(index, search="summary").settings.search == "summary"
+        refit(index, search="title,sumary")
+    assert refit(index, search="summary").settings.search == "summary"
     index = refit(path, search=THREE)
     index.add([{"id": str(i), "text": "wing"} for i in range(3)])
     assert refit(path).settings.search == THREE

@@ -4,7 +4,7 @@ import pytest
 
 import klsa_search as klsa
 from klsa_search.errors import CollectionError, QueryError, SettingsError
-from klsa_search.indexing import rebuild
+from klsa_search.indexing import refit
 from klsa_search.storage.columns.declared import DeclaredFields
 from klsa_search.storage.columns.local_forms import decimal_sign, local_date, local_number
 
@@ -183,7 +183,7 @@ def test_numbers_in_one_currency_are_numbers(tmp_path, caplog, values, unit, num
     hit = index.search("pump", filter="a > 1000 OR a < -1000 OR a = 12.5").hits[0]
     assert hit.metadata["a"] in numbers
     index.add([{"id": "new", "text": "pump", "a": values[0]}])
-    later = rebuild(index).fields["a"].values
+    later = refit(index).fields["a"].values
     assert [later[0], later[-1]] == [numbers[0]] * 2
 
 
@@ -311,7 +311,7 @@ def test_a_refit_reads_dates_and_numbers_in_given_forms(tmp_path):
     rows = [{"on": "3/5/2025", "price": "1,250", "kind": "a"}] * 2
     index = build(tmp_path, rows)
     assert set(types(index).values()) == {"keyword"}
-    index = rebuild(index, dates="day-first", decimal="comma")
+    index = refit(index, dates="day-first", decimal="comma")
     assert types(index) == {"on": "date", "price": "number", "kind": "keyword"}
     assert index.search("pump", filter="price = 1.25 AND on = 2025-05-03").total == 2
 
