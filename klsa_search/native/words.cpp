@@ -253,7 +253,7 @@ nb::str marked_html(nb::str text, const std::vector<std::pair<i64, i64>>& marks)
     return decoded({reinterpret_cast<const u8*>(html.data()), html.size()}, SURROGATES);
 }
 
-constexpr int DIGIT = 2, UNKNOWN = 4;        // kinds of an end of a form: see `query/runs.py`
+constexpr int DIGIT = 2, UNKNOWN = 4;        // kinds of an end of a form: see `query/joining.py`
 constexpr int BOOLEAN = 2, HAS_UNKNOWN = 4;  // flags: see `query/pieces.py`
 constexpr i32 SEPARATE = -2;                 // number of forms
 constexpr size_t LONGEST = 1 << 12;          // bytes of a form, which has fewer words
@@ -527,7 +527,7 @@ void bind_words(nb::module_& module) {
              nb::arg("corrected"), nb::arg("divided"), nb::arg("variants"), R"(
             Add a form.
 
-            first, last     kinds of its ends, as of `query/runs.py`, by which pieces are read together
+            first, last     kinds of its ends, as of `query/joining.py`, by which pieces are read together
             begins, ends    whether it begins and ends with a word that may be joined to others
             covers_unknown  whether joined words stand for some that no document contains
             words, joined   terms

@@ -9,29 +9,25 @@ stems; the candidates are compared as documents write them, which decides.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
-import numpy as np
 from rapidfuzz.distance import OSA
 
 from klsa_search.core.lazy import lazy_property
 from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.query_terms import UNKNOWN
-from klsa_search.search.query.matching import count_all, counts_with
+from klsa_search.search.query.interpretation import Word, Words
+from klsa_search.search.query.matching import count_all, counts_with, documents_with
 from klsa_search.search.query.pieces import PieceCache
 from klsa_search.search.query.similar_terms import (
     BOTH,
     MIN_FITTING_LETTERS,
     MIN_WORD_LETTERS,
     SimilarTerms,
-    best_first,
-    priors,
     unfinished_cost,
 )
-from klsa_search.search.query.term_dictionary import most_frequent_case
-from klsa_search.search.query.two_words import TwoWords
 
 MIN_CONTEXT_WEIGHT: Final = 1.0
 """Weight of the other words from which a shorter word than `MIN_WORD_LETTERS` is corrected."""
@@ -72,26 +68,27 @@ _HIGHEST: Final = 4.0
 """Least and largest weight of one other word."""
 
 _CANDIDATES: Final = 12
-"""Candidates that are compared by their frequency."""
+_HALF_CANDIDATES: Final = 4
+"""Candidates that are compared by their frequency, for a word and for half of one."""
 
 
 class Correction(NamedTuple):
-    """A correction of a word.
+    """What a word is probably meant to be.
 
-    terms  term numbers
-    words  as documents write them
-    sure   whether it replaces the word, or is only suggested
-    score  by which it is compared with others: see `Corrector._best`
-    prior  the same without the weights of other words
-    cost   of the error, which both have
+    terms   term numbers; UNKNOWN of a word of synonyms or rules
+    words   as documents write them
+    score   ln(documents) and `weight`, less `cost`; 0 of words written as one
+    weight  sum of the weights of the other words of the query
+    cost    of the error
+    sure    whether it replaces the word, or is only suggested
     """
 
     terms: tuple[int, ...]
     words: str
-    sure: bool = True
     score: float = 0.0
-    prior: float = 0.0
+    weight: float = 0.0
     cost: float = 0.0
+    sure: bool = True
 
 
 class WordContext(NamedTuple):
@@ -116,17 +113,6 @@ NO_CONTEXT: Final = WordContext()
 """That of a word by itself."""
 
 
-class _Best(NamedTuple):
-    """The best candidate: its score, see `Corrector._best`, its term, and how it is written."""
-
-    score: float
-    weight: float
-    cost: float
-    term: int
-    written: str
-    form: str
-
-
 class Corrector:
     """Corrects words by the terms of one snapshot; thread-safe.
 
@@ -138,10 +124,9 @@ class Corrector:
         self._snapshot, self._analyzer = pieces.snapshot, pieces.analyzer
         self._term_dictionary, self._divider = pieces.term_dictionary, pieces.divider
         self._configured_words = pieces.configured_words
-        self.similar = SimilarTerms(self._analyzer, self._snapshot.vocabulary.runs)
-        self._two_words = TwoWords(pieces, self.similar)
+        self.similar = SimilarTerms(self._snapshot, self._analyzer, self._term_dictionary)
         self._corrections: dict[Hashable, Correction | None] = {}
-        self._bests: dict[Hashable, _Best | None] = {}
+        self._bests: dict[Hashable, Correction | None] = {}
 
     def correction(
         self, word: str, evidence: Evidence, where: WordContext = NO_CONTEXT
@@ -171,7 +156,7 @@ class Corrector:
         # An abbreviation such as U.S.A. is meant rather than a word that is alike.
         has_short_part = any(len(part.text) == 1 for part in parts) and len(parts) < len(folded)
         if is_word and (where.alone or not where.abbreviation) and (has_short_part or not parts):
-            best = self._best(folded, evidence, where)
+            best = self.best(folded, evidence, where)
             configured = self._configured(folded, evidence, where)
             if configured and (best is None or configured.score > best.score):
                 best = configured
@@ -184,42 +169,74 @@ class Corrector:
         if best and is_short and best.weight < MIN_CONTEXT_WEIGHT:
             best = None
         if best is None and not parts and is_word and where.context is not None:
-            parts = self._two_words.written_as(word, evidence)
+            parts = self._two_words(word, evidence)
         if best is None:
             terms = tuple(part.number for part in parts)
             return Correction(terms, " ".join(part.text for part in parts)) if parts else None
-        is_sure = self._is_sure(folded, best, where)
-        prior = best.score - best.weight
-        return Correction((best.term,), best.written, is_sure, best.score, prior, best.cost)
+        return best._replace(sure=self._is_sure(folded, best, where))
+
+    def _two_words(self, word: str, evidence: Evidence) -> Words:
+        """Return the two words, most often in the same documents, that are written as this one.
+
+        They may share a letter, as in *hardrive*. Or one of them is misspelt, as in *coffemachine*,
+        if documents write them side by side or, if none does, contain both.
+        """
+        halves = self._divider.halves(word) or self._divider.halves(word, shared=1)
+        divisions = [tuple(map(self._word, pair)) for pair in halves]
+        counts = {
+            words: self._together(words, evidence)
+            for words in divisions
+            if min(len(one.text) for one in words) >= MIN_WORD_LETTERS
+            and min(one.number for one in words) >= 0  # a half may be a term only in pieces
+        }
+        if any(counts.values()):
+            return max(counts, key=counts.__getitem__)
+        costs = dict(self._misspelt_halves(word, evidence))
+        for count in (self._side_by_side, self._together):
+            scores = {
+                words: math.log(documents) - cost
+                for words, cost in costs.items()
+                if (documents := count(words, evidence))
+            }
+            if scores:
+                return max(scores, key=scores.__getitem__)
+        return ()
+
+    def _side_by_side(self, words: Words, evidence: Evidence) -> int:
+        return documents_with(self._snapshot, [one.number for one in words], evidence)
+
+    def _together(self, words: Words, evidence: Evidence) -> int:
+        return count_all(self._snapshot, [[(one.number,)] for one in words], evidence)
+
+    def _misspelt_halves(self, word: str, evidence: Evidence) -> Iterator[tuple[Words, float]]:
+        """Yield a word as one that documents contain and one that is probably meant, with costs."""
+        folded, similar = self._analyzer.folded(word), self.similar
+        for border in range(MIN_FITTING_LETTERS, len(folded) - MIN_FITTING_LETTERS + 1):
+            halves = [self._word(folded[:border]), self._word(folded[border:])]
+            unknown = [at for at, half in enumerate(halves) if half.number < 0]
+            common = [self._analyzer.term(half.text) in self._common for half in halves]
+            if len(unknown) != 1 or any(common):
+                continue
+            (at,) = unknown
+            typed = halves[at].text
+            if len(typed) < MIN_WORD_LETTERS:
+                continue
+            for term in similar.best(similar.priors(*similar.near(typed, 1)), _HALF_CANDIDATES):
+                written = similar.as_written(typed, term, 1, evidence)
+                if written is not None:
+                    halves[at] = Word(written.text, term)
+                    yield tuple(halves), written.cost
+
+    def _word(self, text: str) -> Word:
+        number = self._snapshot.vocabulary.numbers.get(self._analyzer.term(text), UNKNOWN)
+        return Word(text, number)
 
     @property
     def is_large(self) -> bool:
         """Return whether the index is so large that an unknown word is rather misspelt."""
         return self._snapshot.query_kernel.counts.documents >= MIN_DOCUMENTS
 
-    def frequent(
-        self, word: str, least: int, evidence: Evidence, context: tuple[int, ...]
-    ) -> Correction | None:
-        """Return the best word at one edit of a folded one that so many documents contain."""
-        best = self._best(word, evidence, WordContext(context), least)
-        return None if best is None else Correction((best.term,), best.written)
-
-    def nearest_to(
-        self, word: str, score_of: Mapping[int, float], count: int, evidence: Evidence
-    ) -> Iterator[Correction]:
-        """Yield the best terms, as documents write them, that a folded word is one edit from.
-
-        score_of  without the cost of the edit
-        """
-        for term in best_first(score_of, self._snapshot.vocabulary.terms)[:count]:
-            (forms,) = self._term_dictionary.forms([term], evidence)
-            nearest = self.similar.nearest_form(word, forms, 1, unfinished=False)
-            if nearest is not None:
-                cost, form = nearest
-                written = most_frequent_case(forms, form)
-                yield Correction((term,), written, score=score_of[term] - cost, cost=cost)
-
-    def _configured(self, word: str, evidence: Evidence, where: WordContext) -> _Best | None:
+    def _configured(self, word: str, evidence: Evidence, where: WordContext) -> Correction | None:
         """Return the best word of synonyms or rules for a folded word that no document contains.
 
         One of synonyms is as frequent as what these search as well, and fits as that does.
@@ -228,8 +245,8 @@ class Corrector:
             return None
         numbers, frequencies = self._snapshot.vocabulary.numbers, self._term_dictionary.frequencies
         edits = 2 if len(word) >= SURE_LETTERS else 1
-        candidates = list[_Best]()
-        for cost_, configured in self._configured_words.near(
+        candidates = list[Correction]()
+        for cost, configured in self._configured_words.near(
             word, edits, with_synonyms=where.synonyms
         ):
             meant = [[numbers.get(term, UNKNOWN) for term in terms] for terms in configured.meant]
@@ -239,19 +256,18 @@ class Corrector:
                 (math.log(max(frequencies[n], 1)) + weights[n] for n in rarest), default=0.0
             )
             weight = max(weights.values(), default=0.0)
-            form = configured.folded
-            best = _Best(score - cost_, weight, cost_, UNKNOWN, configured.written, form)
-            candidates.append(best)
-        return max(candidates, key=lambda best: (best.score, best.form), default=None)
+            written = configured.written
+            candidates.append(Correction((UNKNOWN,), written, score - cost, weight, cost))
+        return max(candidates, key=lambda best: (best.score, best.words), default=None)
 
-    def _is_sure(self, word: str, best: _Best, where: WordContext) -> bool:
+    def _is_sure(self, word: str, best: Correction, where: WordContext) -> bool:
         """Return whether a candidate replaces a word.
 
         It does if only letters changed their order, whatever the documents, or if it is a word of
         synonyms or rules at one edit.
         """
-        form = self._analyzer.folded(best.form)
-        is_configured = best.term == UNKNOWN and OSA.distance(word, form) == 1
+        form = self._analyzer.folded(best.words.casefold())
+        is_configured = best.terms == (UNKNOWN,) and OSA.distance(word, form) == 1
         if sorted(form) == sorted(word) or is_configured:
             return True
         large, by_itself = self.is_large, where.context is None
@@ -270,13 +286,12 @@ class Corrector:
         further_letters = max(len(word) - SURE_LETTERS, 0)
         return -PER_LOG_DOCUMENTS * math.log(documents) - PER_LETTER * further_letters
 
-    def _best(
+    def best(
         self, word: str, evidence: Evidence, where: WordContext, least: int = 1
-    ) -> _Best | None:
-        """Return the best candidate for a folded word.
+    ) -> Correction | None:
+        """Return the best term for a folded word.
 
         least  number of documents that contain it; one edit if it is more than one
-        Its score is ln(documents), the sum of the weights of the other words, less its cost.
         """
         find = partial(self._find_best, word, evidence, where, least)
         key = word, where.context, where.unfinished, least
@@ -284,41 +299,30 @@ class Corrector:
 
     def _find_best(
         self, word: str, evidence: Evidence, where: WordContext, least: int
-    ) -> _Best | None:
+    ) -> Correction | None:
         for_two = TWO_EDIT_LETTERS if where.context is None else SURE_LETTERS
         edits = 2 if len(word) >= for_two and least == 1 else 1
-        terms, distances = self.similar.near(word, edits)
-        frequencies = self._snapshot.query_kernel.counts.frequencies
-        scores = priors(frequencies[terms], distances)
+        similar, frequencies = self.similar, self._term_dictionary.frequencies
+        prior = similar.priors(*similar.near(word, edits))
         if where.unfinished and len(word) >= MIN_WORD_LETTERS:
-            begun, distances = self.similar.begun(word, 1)
-            missing = [unfinished_cost(word, self._name(term)) + BOTH for term in begun.tolist()]
-            terms = np.concatenate((terms, begun))
-            scores = np.concatenate((scores, priors(frequencies[begun], distances) - missing))
-        prior: dict[int, float] = {}
-        for term, score in zip(terms.tolist(), scores.tolist(), strict=True):
-            if frequencies[term] >= least:
+            for term, score in similar.priors(*similar.begun(word, 1)).items():
+                score -= unfinished_cost(word, self._name(term)) + BOTH
                 prior[term] = max(score, prior.get(term, score))
-        if len(prior) > _CANDIDATES:
-            last = sorted(prior.values(), reverse=True)[_CANDIDATES - 1]
-            prior = {term: score for term, score in prior.items() if score >= last}
-        candidates = best_first(prior, self._snapshot.vocabulary.terms)[:_CANDIDATES]
+        prior = {term: score for term, score in prior.items() if frequencies[term] >= least}
+        candidates = similar.best(prior, _CANDIDATES)
         if not candidates:
             return None
         weights = self.weights(candidates, where.context or (), evidence)
         candidates.sort(key=lambda term: -prior[term] - weights[term])
-        best: _Best | None = None
+        best: Correction | None = None
         for term in candidates:
             if best is not None and best.score >= prior[term] + weights[term]:
                 break
-            (forms,) = self._term_dictionary.forms([term], evidence)
-            nearest = self.similar.nearest_form(word, forms, edits, unfinished=where.unfinished)
-            if nearest is not None:
-                cost_, form = nearest
-                score = math.log(frequencies[term]) + weights[term] - cost_
+            written = similar.as_written(word, term, edits, evidence, unfinished=where.unfinished)
+            if written is not None:
+                score = math.log(frequencies[term]) + weights[term] - written.cost
                 if best is None or score > best.score:
-                    written = most_frequent_case(forms, form)
-                    best = _Best(score, weights[term], cost_, term, written, form)
+                    best = Correction((term,), written.text, score, weights[term], written.cost)
         return best
 
     def weights(
@@ -351,7 +355,7 @@ class Corrector:
         folded = self._analyzer.folded(word)
         likely = self.unfinished_score(folded, completions, context, evidence)
         where = WordContext(context, alone=not context)
-        best = self._best(folded, evidence, where) if len(folded) >= MIN_WORD_LETTERS else None
+        best = self.best(folded, evidence, where) if len(folded) >= MIN_WORD_LETTERS else None
         if best is not None and best.score > likely:
             return True
         documents = self._snapshot.query_kernel.counts.documents
@@ -364,7 +368,7 @@ class Corrector:
         context: tuple[int, ...],
         evidence: Evidence,
     ) -> float:
-        """Return the score of the best completion of a folded word: see `Corrector._best`."""
+        """Return the score of the best completion of a folded word: see `Correction`."""
         terms = completions[:_CANDIDATES]
         weights = self.weights(terms, context, evidence)
         frequencies = self._snapshot.query_kernel.counts.frequencies
@@ -373,13 +377,12 @@ class Corrector:
             for term in terms
         )
 
-    def begun(self, beginning: str) -> list[int]:
-        """Return terms with a beginning at one edit of a folded text, best first."""
-        terms, distances = self.similar.begun(beginning, 1)
-        frequencies = self._snapshot.query_kernel.counts.frequencies
-        scores = dict(zip(terms.tolist(), priors(frequencies[terms], distances), strict=True))
-        ordered = best_first(scores, self._snapshot.vocabulary.terms)
-        return [term for term in ordered if frequencies[term]]
+    def begun(self, beginning: str, count: int) -> list[int]:
+        """Return the best terms with a beginning at one edit of a folded text."""
+        frequencies = self._term_dictionary.frequencies
+        priors = self.similar.priors(*self.similar.begun(beginning, 1))
+        priors = {term: score for term, score in priors.items() if frequencies[term]}
+        return self.similar.best(priors, count)
 
     def _name(self, term: int) -> str:
         return self._snapshot.vocabulary.terms[term]

@@ -9,18 +9,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from functools import partial
 from itertools import chain, pairwise
 from typing import Final
 
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.analysis.searched_text import BORDER, MAX_IDENTIFIER, MAX_PARTS
-from klsa_search.core.lazy import cached_method
+from klsa_search.analysis.segmentation import NON_JOINER
+from klsa_search.core.lazy import cached_method, lazy_property
 from klsa_search.search.engine.evidence import LOCAL, Evidence
-from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
+from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN, TermNumbers
 from klsa_search.search.query.interpretation import Word, Words
-from klsa_search.search.query.runs import JOINING_SIGNS
-from klsa_search.search.query.word_counts import RARER, WordCounts
+from klsa_search.search.query.matching import documents_with
+from klsa_search.search.query.stop_words import StopWords
+
+JOINING_SIGNS: Final = f"-‐‑.,/&+_{NON_JOINER}"
+"""Signs that join parts of a word."""
+
+RARER: Final = 4
+"""Factor by which a writing may be rarer than the one in the query, at most. Much rarer ones weigh
+too much: with any of them, MAP of awsdocs (`S3 bucket`, *S3bucket*) falls by 7%. Parts of names
+such as `InvokeEndpoint` must not be rarer at all.
+"""
 
 MAX_DIVISIONS: Final = 8
 """Divisions of an unknown word into three parts or more that are looked for, those into fewest."""
@@ -40,6 +49,39 @@ def spelled_name(word: str, analyzer: Analyzer) -> str | None:
     for spelled, sign in _SPELLED:
         name = name.replace(spelled, sign)
     return name if len(name) < len(word) and analyzer.has_names(name) else None
+
+
+class WordCounts:
+    """Counts live documents by words; thread-safe.
+
+    numbers  of the terms of words
+    """
+
+    def __init__(self, stop_words: StopWords, numbers: TermNumbers) -> None:
+        self._stop_words, self.numbers = stop_words, numbers
+        self.snapshot, self.analyzer = stop_words.snapshot, stop_words.analyzer
+        self._common = self.analyzer.common()
+
+    def of(self, word: str) -> int:
+        """Return the number of documents that contain a word, 0 if it is unknown."""
+        return self.of_term(self.numbers[word])
+
+    def of_term(self, number: int) -> int:
+        """Return the number of documents that contain a term, 0 if it is unknown."""
+        return self._frequencies[number] if number >= 0 else 0
+
+    def side_by_side(self, words: Sequence[str], evidence: Evidence) -> int:
+        """Return the number of documents that contain words in sequence."""
+        numbers = self._stop_words.numbers([Word(word, self.numbers[word]) for word in words])
+        return documents_with(self.snapshot, numbers, evidence)
+
+    def is_common(self, number: int) -> bool:
+        """Return whether a term is on the long stop list."""
+        return self.snapshot.vocabulary.terms[number] in self._common
+
+    @lazy_property
+    def _frequencies(self) -> memoryview:
+        return self.snapshot.query_kernel.counts.frequencies.data
 
 
 class Divider:
@@ -67,27 +109,22 @@ class Divider:
         Cost: that of a phrase for each division whose parts are all terms, once a word unless
         partitions are in other processes.
         """
-        find = partial(self._find_parts, evidence, word, anywhere, visible_only)
-        return evidence.cached(self._parts, (word, anywhere, visible_only), find)
-
-    def _find_parts(
-        self, evidence: Evidence, word: str, anywhere: bool, visible_only: bool
-    ) -> Words:
         if not 2 <= len(word) <= MAX_IDENTIFIER or not word.isalnum():
             return ()
-        frequency = self._counts.of(word)
-        least = frequency / (1 if word.isalpha() else RARER)
-        divisions = self._divisions(
-            word, frequency, evidence, anywhere=anywhere, visible_only=visible_only
-        )
-        best = (self._best(division, evidence, least) for division in divisions)
-        return next(filter(None, best), ())
+
+        def find() -> Words:
+            least = self._counts.of(word) / (1 if word.isalpha() else RARER)
+            divisions = self._divisions(word, evidence, anywhere=anywhere, visible=visible_only)
+            best = (self._best(division, evidence, least) for division in divisions)
+            return next(filter(None, best), ())
+
+        return evidence.cached(self._parts, (word, anywhere, visible_only), find)
 
     def _divisions(
-        self, word: str, frequency: int, evidence: Evidence, *, anywhere: bool, visible_only: bool
+        self, word: str, evidence: Evidence, *, anywhere: bool, visible: bool
     ) -> Iterator[Iterable[Sequence[str]]]:
         """Yield divisions of a word, the best kind first: see `parts`."""
-        name = spelled_name(word, self._analyzer)
+        frequency, name = self._counts.of(word), spelled_name(word, self._analyzer)
         if name is not None:
             yield [[name]]
         borders = _borders(word)
@@ -95,12 +132,12 @@ class Divider:
             yield (_cut(word, borders),)
         if len(borders) > 1:
             yield (_cut(word, [border]) for border in borders)
-        if visible_only:
+        if visible:
             if not frequency and word.isalpha() and len(word) > 2:  # U.S.A.
                 yield (list(word),)
             return
         if anywhere:
-            yield self._often_apart(word, frequency, evidence)
+            yield self._often_apart(word, evidence)
         if not frequency:
             yield self._segmentations(word)
             if len(borders) > 1:  # two parts: *user name* of getUserName
@@ -123,14 +160,13 @@ class Divider:
                 best, result = documents, tuple(map(Word, words, terms))
         return result
 
-    def _often_apart(
-        self, word: str, frequency: int, evidence: Evidence
-    ) -> Iterator[Sequence[str]]:
+    def _often_apart(self, word: str, evidence: Evidence) -> Iterator[Sequence[str]]:
         """Yield the halves of a word; if documents contain it, those seldom written apart.
 
         With *data* and *base*, which have meanings of their own, MAP of lisa falls by .6%.
         """
         engine, numbers = self._counts.snapshot.bm25_engine, self._counts.numbers
+        frequency = self._counts.of(word)
         for halves in self.halves(word):
             terms, least = [numbers[half] for half in halves], self._least(halves)
             # Few pairs of words are in enough documents, and a phrase takes ten times as long.

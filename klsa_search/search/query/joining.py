@@ -9,23 +9,47 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Hashable, Iterator, Sequence
-from functools import partial
-from itertools import pairwise
-from typing import Final
+from itertools import chain, pairwise
+from typing import Final, NamedTuple
 
 from klsa_search.analysis.searched_text import MAX_PARTS
 from klsa_search.search.engine.evidence import Evidence
-from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
-from klsa_search.search.query.division import spelled_name
+from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN, TermNumbers
+from klsa_search.search.query.division import JOINING_SIGNS, RARER, WordCounts, spelled_name
 from klsa_search.search.query.interpretation import Variant, Word
-from klsa_search.search.query.runs import DIGIT, UNKNOWN_RUN, Run, runs_of, words_of
-from klsa_search.search.query.word_counts import RARER, WordCounts
+
+_RUN: Final = re.compile(r"[^\W_]++")
+
+LETTER: Final = 1
+DIGIT: Final = 2
+UNKNOWN_RUN: Final = 4
+"""Kinds of an end of a run: a letter or a digit, and whether no document contains the run."""
 
 _SPELLED_ENDS: Final = ("sharp", "plus")
 
 _DECIMAL: Final = re.compile(r"\d[.,](?!\d{3}(?!\d))\d")  # 12.5 is not 125, 1.250 is 1250
 _APART: Final = re.compile(r"[^\W_]+(?:[ \-‐‑][^\W_]+)+")
 _GROUP: Final = re.compile(r"\d{1,3} \d{3}")
+
+
+class Run(NamedTuple):
+    """A run of letters and digits in a text.
+
+    first, last  kinds of its ends
+    may_begin    whether it is a word that may begin another one, before a blank
+    may_end      whether it may end another one, after a blank
+    sign         what joins it to the next run; a blank if nothing follows, "" if nothing joins
+    """
+
+    text: str
+    first: int
+    last: int
+    may_begin: bool
+    may_end: bool
+    sign: str
+
+
+NO_RUN: Final = Run("", 0, 0, may_begin=False, may_end=False, sign="")
 
 
 class Joiner:
@@ -42,10 +66,7 @@ class Joiner:
         longer such word with another one: documents need not contain both 135x200 and x200.
         """
         sequences = dict.fromkeys(self._sequences(runs_of(text, self._numbers)))
-        variants = (
-            evidence.cached(self._variants, sequence, partial(self._variant, sequence, evidence))
-            for sequence in sequences
-        )
+        variants = (self._variant(sequence, evidence) for sequence in sequences)
         joined = [variant for variant in variants if variant is not None]
         inner = {part for variant in joined for part in self._inner(words_of(variant.written))}
         return [one for one in joined if one.of or (*words_of(one.written),) not in inner]
@@ -102,24 +123,24 @@ class Joiner:
 
     def _variant(self, sequence: str, evidence: Evidence) -> Variant | None:
         """Return the word that documents write for a sequence of words, if there is one."""
-        words = words_of(sequence)
-        joined = self._word_of(words)
-        number = self._numbers[joined]
-        if number < 0 or len(list(self._counts.analyzer.map_words(joined, str, str))) != 1:
-            return None
-        if _DECIMAL.search(sequence):
-            return None
-        numbers = [self._numbers[word] for word in words]
-        if " " in sequence and number in numbers:  # as in *drucker e*
-            return None
-        of = tuple(number for number in numbers if number >= 0)
-        if (
-            " " in sequence
-            and UNKNOWN not in numbers
-            and not self._is_meant(words, number, evidence)
-        ):
-            return None
-        return Variant(sequence, of, (Word(joined, number),))
+
+        def find() -> Variant | None:
+            words = words_of(sequence)
+            joined = self._word_of(words)
+            number, numbers = self._numbers[joined], [self._numbers[word] for word in words]
+            if number < 0 or len(list(self._counts.analyzer.map_words(joined, str, str))) != 1:
+                return None
+            if _DECIMAL.search(sequence):
+                return None
+            if " " in sequence and number in numbers:  # as in *drucker e*
+                return None
+            are_known = " " in sequence and UNKNOWN not in numbers
+            if are_known and not self._is_meant(words, number, evidence):
+                return None
+            of = tuple(number for number in numbers if number >= 0)
+            return Variant(sequence, of, (Word(joined, number),))
+
+        return evidence.cached(self._variants, sequence, find)
 
     def _is_meant(self, words: Sequence[str], joined: int, evidence: Evidence) -> bool:
         """Return whether a word that documents write is meant by words that they contain.
@@ -179,3 +200,34 @@ def may_be_split(variant: Variant) -> bool:
 def covered_words(variants: Sequence[Variant]) -> Collection[str]:
     """Return the words that have other writings."""
     return {word for variant in variants for word in words_of(variant.written)}
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text, without any sign."""
+    return _RUN.findall(text)
+
+
+def runs_of(text: str, numbers: TermNumbers) -> list[Run]:
+    """Return the runs of letters and digits of a text."""
+    matches = list(_RUN.finditer(text))
+    ends = chain((match.start() for match in matches[1:]), [len(text)])
+    runs = []
+    for match, end in zip(matches, ends, strict=False):
+        word, number = match[0], numbers[match[0]]
+        unknown = UNKNOWN_RUN * (number == UNKNOWN)
+        first, last = (DIGIT if end.isdecimal() else LETTER for end in (word[0], word[-1]))
+        is_word = word.isalpha() and word.isascii()
+        after = text[match.end() : end] or " "
+        after = " " if after.isspace() and len(after) == 1 else after  # also one without a break
+        runs.append(
+            Run(
+                word,
+                unknown | first,
+                unknown | last,
+                may_begin=is_word and number >= 0,
+                # A stop word only ends one: log in, login.
+                may_end=is_word and (number >= 0 or (number == NO_TERM and len(word) > 1)),
+                sign=after if len(after) == 1 and after in JOINING_SIGNS + " " else "",
+            )
+        )
+    return runs

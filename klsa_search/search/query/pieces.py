@@ -19,15 +19,13 @@ from klsa_search.analysis.terms import LONGEST_WORD
 from klsa_search.analysis.unicode import nfkc
 from klsa_search.search.engine.query_terms import UNKNOWN, TermNumbers
 from klsa_search.search.engine.snapshot import Snapshot
-from klsa_search.search.query.division import Divider
+from klsa_search.search.query.division import Divider, WordCounts
 from klsa_search.search.query.interpretation import Word
-from klsa_search.search.query.joining import Joiner
-from klsa_search.search.query.runs import NO_RUN, Run, runs_of
+from klsa_search.search.query.joining import NO_RUN, Joiner, Run, runs_of
 from klsa_search.search.query.similar_terms import ConfiguredWords
 from klsa_search.search.query.stop_words import StopWords
 from klsa_search.search.query.syntax import is_plain, may_be_boolean
 from klsa_search.search.query.term_dictionary import DocumentsAt, TermDictionary
-from klsa_search.search.query.word_counts import WordCounts
 
 _CACHE_SIZE: Final = 2**15
 _LONGEST: Final = 64  # characters of a piece that is cached

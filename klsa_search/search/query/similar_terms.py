@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from heapq import nlargest
 from itertools import pairwise
 from typing import Final, NamedTuple
 from weakref import WeakKeyDictionary
@@ -20,8 +21,10 @@ from rapidfuzz.distance import OSA
 
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.core.array_types import Numbers
-from klsa_search.kernels.vocabulary import TermOrder, TermRuns, letter_set
-from klsa_search.search.query.term_dictionary import ENDING
+from klsa_search.kernels.vocabulary import TermOrder, letter_set
+from klsa_search.search.engine.evidence import Evidence
+from klsa_search.search.engine.snapshot import Snapshot
+from klsa_search.search.query.term_dictionary import ENDING, TermDictionary, most_frequent_case
 
 Distances = npt.NDArray[np.float64]
 
@@ -75,11 +78,21 @@ BOTH: Final = 1.5
 """Further cost of a word that is misspelt as well."""
 
 
-class SimilarTerms:
-    """Finds the terms of a vocabulary that are spelt like a word; thread-safe."""
+class WrittenTerm(NamedTuple):
+    """A term as documents write it, and the cost of what is typed instead."""
 
-    def __init__(self, analyzer: Analyzer, runs: TermRuns) -> None:
-        self._analyzer, self._runs = analyzer, runs.runs
+    text: str
+    cost: float
+
+
+class SimilarTerms:
+    """Finds the terms of a snapshot that are spelt like a word; thread-safe."""
+
+    def __init__(
+        self, snapshot: Snapshot, analyzer: Analyzer, term_dictionary: TermDictionary
+    ) -> None:
+        self._analyzer, self._runs = analyzer, snapshot.vocabulary.runs.runs
+        self._names, self._term_dictionary = snapshot.vocabulary.terms, term_dictionary
 
     def near(self, word: str, edits: int) -> tuple[Numbers, Distances]:
         """Return terms near the stem of a word, or near as much of the word as they are long.
@@ -137,10 +150,25 @@ class SimilarTerms:
                 begun.append((run.numbers[positions[within]], distances[within]))
         return _nearest(begun)
 
-    def nearest_form(
-        self, word: str, forms: Counter[str], edits: int, *, unfinished: bool
-    ) -> tuple[float, str] | None:
-        """Return the cost of the written form that is probably meant by a word, and the form."""
+    def priors(self, terms: Numbers, distances: Distances) -> dict[int, float]:
+        """Return scores of terms by their frequency and number of edits."""
+        frequencies = self._term_dictionary.frequencies[terms]
+        scores = np.log(np.maximum(frequencies, 1)) - 3.5 * distances
+        return dict(zip(terms.tolist(), scores.tolist(), strict=True))
+
+    def best(self, score_of: Mapping[int, float], count: int) -> list[int]:
+        """Return the best terms; equal ones by name, as later numbers differ in partitions."""
+        if len(score_of) > count:  # so that few are ordered by name
+            least = nlargest(count, score_of.values())[-1]
+            score_of = {term: score for term, score in score_of.items() if score >= least}
+        names = self._names
+        return sorted(score_of, key=lambda term: (-score_of[term], names[term]))[:count]
+
+    def as_written(
+        self, word: str, term: int, edits: int, evidence: Evidence, *, unfinished: bool = False
+    ) -> WrittenTerm | None:
+        """Return a term in the form that a folded word probably means; None if it is too far."""
+        (forms,) = self._term_dictionary.forms([term], evidence)
         counts, costs = Counter[str](), list[tuple[float, str]]()
         for form, count in forms.items():
             counts[form.casefold()] += count
@@ -153,8 +181,12 @@ class SimilarTerms:
                     (cost(word, folded[:length], 1) + missing, form)
                     for length in range(len(word) - 1, min(len(word) + 2, len(folded)))
                 )
-        best = min(costs, key=lambda one: (one[0] - math.log(counts[one[1]]), one), default=None)
-        return None if best is None or math.isinf(best[0]) else best
+        least, form = min(
+            costs,
+            key=lambda one: (one[0] - math.log(counts[one[1]]), one),
+            default=(math.inf, ""),
+        )
+        return None if math.isinf(least) else WrittenTerm(most_frequent_case(forms, form), least)
 
 
 def _within(
@@ -237,16 +269,6 @@ def cost(word: str, meant: str, edits: int) -> float:
 def unfinished_cost(word: str, meant: str) -> float:
     """Return the cost of a word that is the beginning of another one, or about that."""
     return UNFINISHED + MISSING_LETTER * max(len(meant) - len(word), 0)
-
-
-def priors(frequencies: Numbers, distances: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return scores of candidates by their frequency and number of edits."""
-    return np.log(np.maximum(frequencies, 1)) - 3.5 * distances
-
-
-def best_first(score_of: Mapping[int, float], names: Sequence[str]) -> list[int]:
-    """Return terms, best first; equal ones by name, as later numbers differ in partitions."""
-    return sorted(score_of, key=lambda term: (-score_of[term], names[term]))
 
 
 SHORTEST: Final = 4

@@ -71,7 +71,8 @@ class UnlikelyPairs:
             return None
         folded = self._analyzer.folded(word.text)
         frequencies = self._snapshot.query_kernel.counts.frequencies
-        terms, _ = self._corrector.similar.near(folded, 1)
+        similar = self._corrector.similar
+        terms, _ = similar.near(folded, 1)
         context = [neighbour.number for neighbour in (*before, *after)]
         near = [term for term in terms.tolist() if frequencies[term] >= MIN_TOGETHER]
         weights = self._corrector.weights([word.number, *near], context, evidence)
@@ -82,13 +83,13 @@ class UnlikelyPairs:
         least = score_of(word.number) + MARGIN
         likely = {term: score_of(term) for term in near if score_of(term) - SLIP > least}
         best: Correction | None = None
-        for meant in self._corrector.nearest_to(folded, likely, _CANDIDATES, evidence):
-            (term,) = meant.terms
-            is_other = term not in (word.number, *context)
-            if is_other and meant.score > max(least, best.score if best else least):
-                other = Word(meant.words, term)
-                if self._together(before, other, after, evidence) >= MIN_TOGETHER:
-                    best = meant
+        for term in similar.best(likely, _CANDIDATES):
+            written = similar.as_written(folded, term, 1, evidence)
+            if written is None or term in (word.number, *context):
+                continue
+            other, score = Word(written.text, term), likely[term] - written.cost
+            if score > least and self._together(before, other, after, evidence) >= MIN_TOGETHER:
+                best, least = Correction((term,), written.text), score
         return best
 
     def _may_be_misspelt(self, word: Word) -> bool:

@@ -188,7 +188,7 @@ class WordReader:
             folded = self._analyzer.folded(word.text)
             frequency = int(self._snapshot.query_kernel.counts.frequencies[word.number])
             least = MIN_FREQUENCY_RATIO * frequency
-            meant = self.corrector.frequent(folded, least, rules.evidence, context)
+            meant = self.corrector.best(folded, rules.evidence, WordContext(context), least)
             if meant is not None:
                 (term,) = meant.terms
                 variants.append(Variant(word.text, (word.number,), (Word(meant.words, term),)))
@@ -339,7 +339,8 @@ class WordReader:
         instead = self._score_unfinished(word, rules)
         if joined.cost > UNLIKELY and rules.context:  # two errors, and something else to search for
             instead = max(instead, self.corrector.least_score(text))
-        return min(joined.score - instead, joined.prior - self._prior_apart(words, rules)) - SPLIT
+        prior = joined.score - joined.weight
+        return min(joined.score - instead, prior - self._prior_apart(words, rules)) - SPLIT
 
     def _score_unfinished(self, word: Word, rules: ParsingRules) -> float:
         """Return the score of the best completion of a word at the end of the query."""

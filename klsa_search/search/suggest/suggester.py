@@ -243,7 +243,7 @@ class Suggester:
         correction_terms = () if correction is None else correction.terms
         if correction is not None and [*correction_terms] != self._numbers(last):
             yield Candidate("correction", correction.words, before + correction.words)
-        near = self._corrector.begun(folded)[:MAX_CORRECTIONS]
+        near = self._corrector.begun(folded, MAX_CORRECTIONS)
         for term in self._beside(before, near, evidence):
             word = self._form_of(term, evidence)
             is_doubtful = self._is_doubtful(Word(word, term))
