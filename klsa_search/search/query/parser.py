@@ -39,7 +39,7 @@ from klsa_search.search.query.pieces import (
     flags_of,
     numbers_of,
 )
-from klsa_search.search.query.similar_terms import MIN_FITTING_LETTERS, ConfiguredWords
+from klsa_search.search.query.similar_terms import MIN_FITTING_LETTERS
 from klsa_search.search.query.synonyms import NONE, SynonymExpansion, Synonyms, add_synonyms
 from klsa_search.search.query.syntax import BooleanQuery, Clause, in_capitals, last_word
 from klsa_search.search.query.term_dictionary import DocumentsAt
@@ -80,7 +80,6 @@ class QueryParser:
 
     columns  keyword fields that can be searched by name, unless their words are searched
     stored   names of all fields of metadata
-    rules    queries of rules
     """
 
     def __init__(
@@ -91,15 +90,13 @@ class QueryParser:
         documents_at: DocumentsAt,
         synonyms: Synonyms,
         stored: Collection[str] = (),
-        rules: Iterable[str] = (),
     ) -> None:
         analyzer = analyzer.preferring(snapshot.vocabulary.numbers)
         self.snapshot, self.analyzer = snapshot, analyzer
         searched = snapshot.forward.fields.searched
         self.columns = {name: columns[name] for name in columns.keys() - set(searched)}
         self.fields = {*searched, *columns}
-        configured = ConfiguredWords(synonyms.as_written, rules, analyzer)
-        self.pieces = PieceCache(snapshot, analyzer, documents_at, configured)
+        self.pieces = PieceCache(snapshot, analyzer, documents_at)
         self.codes = CodeReader(self.pieces)
         self.operators = OperatorReader(self.pieces, self.fields, stored)
         self._clauses = ClauseReader(self.pieces, self.columns)
@@ -145,21 +142,17 @@ class QueryParser:
         counts = Counter(number for number in parsed.terms if number >= 0)
         if len(counts) <= MAX_TERMS:
             return parsed
-        weights = dict(
-            zip(counts, self.snapshot.query_kernel.weights([*counts]).tolist(), strict=True)
-        )
+        kernel, names = self.snapshot.query_kernel, self.snapshot.vocabulary.terms
+        weights = dict(zip(counts, kernel.weights([*counts]).tolist(), strict=True))
         ordered = sorted(counts, key=lambda term: -counts[term] * weights[term])
-        kept, names = set(ordered[:MAX_TERMS]), self.snapshot.vocabulary.terms
-        builder = parsed.builder
+        kept, builder = set(ordered[:MAX_TERMS]), parsed.builder
         assert builder is not None, "it has too many terms for a query of words"
-        words = [(word, self.pieces.numbers[word]) for word in builder.words]
-        left_out = dict.fromkeys(word for word, number in words if number not in kept)
-        light = set(ordered[MAX_TERMS:]).difference(number for _, number in words)
-        left_out |= dict.fromkeys(names[term] for term in ordered if term in light)
-        builder.words = [word for word, number in words if number in kept]
-        builder.left_out = tuple(left_out)
-        terms = [term for term in parsed.terms if term in kept]
-        return parsed._replace(terms=terms, builder=builder)
+        words = {word: self.pieces.numbers[word] for word in builder.words}
+        left_out = [word for word, number in words.items() if number not in kept]
+        added = [term for term in ordered[MAX_TERMS:] if term not in words.values()]
+        builder.left_out = (*left_out, *(names[term] for term in added))
+        builder.words = [word for word in builder.words if words[word] in kept]
+        return parsed._replace(terms=[term for term in parsed.terms if term in kept])
 
     def _parse_words(
         self, query: str, settings: ParsingSettings, evidence: Evidence, *, typed: bool
@@ -185,10 +178,8 @@ class QueryParser:
         is_auto = typed and settings.spelling == "auto"
         if is_auto and any(self.words.unlikely_pairs.meant(self.pieces.words(query), evidence)):
             return None
-        code_matches, may_be_code = (
-            None,
-            typed and flags & MAY_BE_CODE and settings.spelling != "off",
-        )
+        code_matches = None
+        may_be_code = typed and flags & MAY_BE_CODE and settings.spelling != "off"
         if may_be_code and (codes := self.codes.read(query, evidence)):
             code_matches = self.codes.documents(codes, evidence)
             terms = [*terms, *new_terms(codes, terms)]
@@ -211,10 +202,10 @@ class QueryParser:
         """
         if len(query) > _LONGEST:
             return [], -1
-        table = self._forms.get((rules.spelling, rules.has_case))
-        if table is None:
+        key = rules.spelling, rules.has_case
+        if (table := self._forms.get(key)) is None:
             table = _native.QueryForms(_CAPACITY, MAX_CORRECTIONS, MAX_VARIANTS)
-            self._forms[rules.spelling, rules.has_case] = table
+            self._forms[key] = table
         while isinstance(result := table.read(query), list):
             if typed and flags_of(self.pieces.of(query)) & HAS_UNKNOWN:
                 return [], -1
@@ -224,9 +215,8 @@ class QueryParser:
 
     def _add_form(self, text: str, rules: ParsingRules, table: _native.QueryForms) -> bool:
         """Read a form by itself; return False if other calls may read it by other evidence."""
-        pieces = self.pieces.of(text)
-        read_together = self.pieces.joiner.read_together
-        if len(pieces) == 2 and not read_together(pieces[0].last, pieces[1].first):
+        pieces, joiner = self.pieces.of(text), self.pieces.joiner
+        if len(pieces) == 2 and not joiner.read_together(pieces[0].last, pieces[1].first):
             table.add_separate(text)
             return True
         builder = QueryBuilder(rules)
@@ -272,7 +262,6 @@ class QueryParser:
         typed: bool = False,
         complete_last: bool = False,
     ) -> ParsedQuery:
-        """Parse a query of any number of terms: see `parse`."""
         synonyms = self._synonyms if settings.synonyms and self._synonyms else None
         relaxed: dict[str, Relaxed] = {}
         boolean, clauses = self.operators.read(query, settings, evidence, relaxed)

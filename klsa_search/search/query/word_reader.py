@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -232,52 +232,48 @@ class WordReader:
         Corrections of later words may decide that of an earlier one: *coffe mashine*.
         """
         before = len(builder.corrected)
-        corrected = self._correct_in_order(words, builder, forms, joined, excludes=excludes)
-        has_more = builder.rules.context is not None and len(builder.corrected) > before
-        if has_more and any(word.number == UNKNOWN for word in corrected):
-            return self._correct_in_order(corrected, builder, forms, joined, excludes=excludes)
-        return corrected
+        for _ in range(2):
+            words = [
+                corrected
+                for word in words
+                for corrected in self._corrected(word, builder, forms, joined, excludes=excludes)
+            ]
+            has_more = builder.rules.context is not None and len(builder.corrected) > before
+            if not (has_more and any(word.number == UNKNOWN for word in words)):
+                break
+        return words
 
-    def _correct_in_order(
+    def _corrected(
         self,
-        words: list[Word],
+        word: Word,
         builder: QueryBuilder,
         forms: dict[Word, list[int]] | None,
         joined: Collection[str],
         *,
         excludes: bool,
-    ) -> list[Word]:
-        rules, corrected = builder.rules, list[Word]()
-        for word in words:
-            is_meant = rules.synonyms is not None and self.term(word) in rules.synonyms
-            is_meant |= word.text in builder.corrections.values()  # a word of rules
-            if word.number != UNKNOWN or word == builder.last or is_meant:
-                corrected.append(word)
-                continue
-            is_auto = rules.spelling == "auto"
-            terms = self._term_dictionary.with_other_accents(word.text) if is_auto else []
-            if forms is not None and terms:
-                forms[word] = terms[:MAX_FORMS]
-            if excludes or word in (forms or ()):
-                corrected.append(word)
-                continue
-            matching = None
-            may_check = word.text in builder.checked or len(builder.checked) < MAX_CORRECTIONS
-            if may_check and word.text not in joined:
-                builder.checked.add(word.text)
-                matching = self._correction(word, builder)
-            if matching is not None:
-                builder.corrections[word.text] = matching.words
-            if matching is not None and matching.sure and rules.spelling == "auto":
-                corrected += map(Word, matching.words.split(), matching.terms)
-                builder.corrected.update(term for term in matching.terms if term >= 0)
-                continue
-            # Two words that were taken for one stay two if the words before them say otherwise.
-            corrected += self._pieces.words(word.text) if " " in word.text else [word]
-            terms = [] if word == builder.last else self._term_dictionary.compounds(word.text)
-            if forms is not None and terms:
-                forms[word] = terms
-        return corrected
+    ) -> Iterable[Word]:
+        rules, dictionary = builder.rules, self._term_dictionary
+        is_meant = rules.synonyms is not None and self.term(word) in rules.synonyms
+        if word.number != UNKNOWN or word == builder.last or is_meant:
+            return (word,)
+        is_auto = rules.spelling == "auto"
+        if forms is not None and is_auto and (terms := dictionary.with_other_accents(word.text)):
+            forms[word] = terms[:MAX_FORMS]
+        if excludes or word in (forms or ()):
+            return (word,)
+        may_check = word.text in builder.checked or len(builder.checked) < MAX_CORRECTIONS
+        if may_check and word.text not in joined:
+            builder.checked.add(word.text)
+            if (meant := self._correction(word, builder)) is not None:
+                builder.corrections[word.text] = meant.words
+                if meant.sure and is_auto:
+                    builder.corrected.update(term for term in meant.terms if term >= 0)
+                    return map(Word, meant.words.split(), meant.terms)
+        terms = [] if word == builder.last else dictionary.compounds(word.text)
+        if forms is not None and terms:
+            forms[word] = terms
+        # Two words that were taken for one stay two if the words before them say otherwise.
+        return self._pieces.words(word.text) if " " in word.text else (word,)
 
     def compounds(self, words: Sequence[Word], spelling: SpellingName) -> list[int]:
         """Return the terms of compounds that the only word of a query finds, if it is known.
@@ -380,8 +376,7 @@ class WordReader:
         context = rules.context
         if context is not None:
             context = tuple(term for term in context if term not in without)
-        alone, has_synonyms = rules.context == (), rules.synonyms is not None
-        where = WordContext(context, alone=alone, synonyms=has_synonyms)
+        where = WordContext(context, alone=rules.context == ())
         correction = self.corrector.correction(text, rules.evidence, where)
         return correction if correction is not None and correction.sure else None
 
@@ -409,7 +404,6 @@ class WordReader:
             alone=rules.context == (),
             abbreviation=rules.has_case and has_capitals,
             unfinished=is_last and rules.is_typing,
-            synonyms=rules.synonyms is not None,
         )
         text = word.text.replace(" ", "")  # of a word written apart
         correction = self.corrector.correction(text, rules.evidence, where)

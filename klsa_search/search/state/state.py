@@ -125,10 +125,7 @@ class State:
         analyzer, documents_at = self.info.analyzer, self.documents.at
         id_ = self.info.manifest.reading.get("columns", {}).get("id") or "id"
         stored = (*fields, "id", id_)
-        return QueryParser(
-            self.snapshot, analyzer, keywords, documents_at, self.synonyms, stored,
-            self.rules.queries,
-        )  # fmt: skip
+        return QueryParser(self.snapshot, analyzer, keywords, documents_at, self.synonyms, stored)
 
     @lazy_property
     def parameters(self) -> Parameters:
