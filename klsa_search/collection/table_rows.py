@@ -22,7 +22,7 @@ from klsa_search.collection.encodings import encoding_advice
 from klsa_search.collection.intake import Intake, read_ahead
 from klsa_search.collection.json_values import list_of
 from klsa_search.collection.model import Document, text_fault
-from klsa_search.core.wording import counted, words
+from klsa_search.core.wording import counted
 from klsa_search.errors import CollectionError
 
 _NAMELESS: Final = re.compile(r"|Unnamed: \d+")  # pandas names them so
@@ -30,18 +30,6 @@ _NO_TEXT: Final = frozenset(["NA", "<NA>", "NULL", "NaN", "nan", "None", "\\N", 
 """Cells without a text, as R, pandas, databases and Excel write them."""
 _AHEAD: Final = 100  # rows that show which columns have lists, or no blank cells
 _MOST_TOTALS: Final = 3  # rows at the end, such as a sum, the tax and both
-_TOTALS: Final = words(
-    "gesamt gesamtsumme insgesamt łącznie razem somme sub-total subtotal sum suma summa summe "
-    "total totaal totale totali totals toplam yhteensä zwischensumme итого всего σύνολο 合計 "
-    "合计 小計 小计 總計 总计 합계"
-)
-"""Words of labels of totals."""
-_WITH_TOTALS: Final = words(
-    "average avg brutto count general generale général grand gross mean mittelwert mwst net "
-    "netto overall soma sub tax vat"
-)
-"""Words that stand beside those, or alone, but may also be IDs."""
-_LEAST_WITH_DIGITS: Final = 20  # IDs with digits that make any label without one a total
 _NUMBER: Final = re.compile(
     r"(?:[€$£¥]|[A-Z]{3})?\s*[-+]?\d{1,3}(?:[.,'\s]?\d{3})*(?:[.,]\d+)?\s*(?:[€$£¥%]|[A-Z]{3})?"
 )
@@ -183,21 +171,17 @@ def _table(
                 cells[at] = _ESCAPE.sub(lambda sign: _ESCAPES.get(sign[1], sign[0]), cells[at])
         yield f"{path}:{row.number}", cells
 
-    id_ = key or columns.id_in(names)
-    if id_ is not None:
-        may_lack = (key or intake.columns.id) == names[0]
-        ids = _Ids.of(ahead(), names.index(id_), may_lack=may_lack)
-    else:  # then only words of totals in the first column are labels
-        ids = _Ids.of(ahead(), 0, may_lack=False)._replace(digits=0)
+    # Totals have no ID, which only a first column that is chosen for IDs may lack.
+    filled = _filled_columns(ahead()) if (key or intake.columns.id) == names[0] else frozenset()
     below: list[Row] = []  # lines that may stand below the table
     for row in rows:
         is_text = (below or row.follows_blank) and len(row.cells) == 1 and needed > 2
-        if is_text or (len(below) < _MOST_TOTALS and ids.is_total(row.cells)):
+        if is_text or (len(below) < _MOST_TOTALS and _is_total(row.cells, filled)):
             below.append(row)
             continue
         for earlier in (*below, row):
-            if ids.may_lack and is_blank(earlier.cells[0]):
-                ids = _NO_IDS  # rows without an ID are documents here
+            if is_blank(earlier.cells[0]):
+                filled = frozenset()  # rows without an ID are documents here
             yield from checked(earlier)
         below.clear()
     if below:
@@ -256,7 +240,7 @@ def _escaped_columns(rows: Iterable[Sequence[Any]], width: int) -> list[int]:
 def _has_key(header: Header, rows: Callable[[], Iterable[Sequence[Any]]], columns: Columns) -> bool:
     """Return whether the first column has the IDs: by its name, and all its values differ.
 
-    Only totals at the end may have none, or a label.
+    Only totals at the end may have none.
     Cost: reads all rows of a table whose first column has no name, or one of IDs.
     """
     first, *further = header.names
@@ -265,18 +249,14 @@ def _has_key(header: Header, rows: Callable[[], Iterable[Sequence[Any]]], column
     if 0 not in header.nameless and (not may_name_ids(first) or columns.common("id", further)):
         return False
     seen: set[Any] = set()
-    ids, totals = _Ids.of(rows(), 0, may_lack=True), list[Any]()
+    filled, totals = _filled_columns(rows()), 0
     for cells in rows():
-        if len(totals) < _MOST_TOTALS and ids.is_total(cells):
-            totals.append(cells[0])
-            continue
-        if len(cells) <= 1:  # a line below the table
-            continue
-        for value in (*totals, cells[0]):
-            if is_blank(value) or value in seen:
+        if _is_total(cells, filled) and totals < _MOST_TOTALS:
+            totals += 1
+        elif len(cells) > 1:  # not a line below the table
+            if totals or is_blank(cells[0]) or cells[0] in seen:
                 return False
-            seen.add(value)
-        totals.clear()
+            seen.add(cells[0])
     return bool(seen)
 
 
@@ -305,80 +285,20 @@ def _key(header: Header, rows: Callable[[], Iterable[Sequence[Any]]]) -> str:
     return names[next(iter(seen))] if len(seen) == 1 else names[0]
 
 
-class _Ids(NamedTuple):
-    """The column of IDs of a table; a row with an unlike ID may hold totals.
-
-    at          its number
-    filled      other columns that all of the first rows with an ID fill
-    digits      number of these IDs if all have digits, so that a label without is none; else 0
-    may_lack    whether a total may have nothing in this column
-    """
-
-    at: int
-    filled: frozenset[int]
-    digits: int
-    may_lack: bool
-
-    @classmethod
-    def of(cls, rows: Iterable[Sequence[Any]], at: int, *, may_lack: bool) -> _Ids:
-        """Return the facts of the first rows of a table; the last may be totals."""
-        first = [
-            cells
-            for cells in islice(rows, _AHEAD)
-            if len(cells) > max(at, 1) and not is_blank(cells[at])
-        ]
-        digits = sum(_has_digit(cells[at]) for cells in first)
-        for _ in range(min(_MOST_TOTALS, len(first) - 1) if len(first) < _AHEAD else 0):
-            if not _is_label(first[-1][at], digits):
-                break
-            first.pop()
-        size = min(map(len, first), default=0)
-        filled = (
-            other
-            for other in range(size)
-            if other != at and not any(is_blank(cells[other]) for cells in first)
-        )
-        digits = len(first) if all(_has_digit(cells[at]) for cells in first) else 0
-        return cls(at, frozenset(filled), digits, may_lack)
-
-    def is_total(self, cells: Sequence[Any]) -> bool:
-        """Return whether a row has numbers, at most a short label, and a gap in `filled`.
-
-        The label stands in any column, that of the IDs included if it is like no ID.
-        """
-        id_ = cells[self.at] if self.at < len(cells) else None
-        lacks = is_blank(id_)
-        if not (self.may_lack if lacks else _is_label(id_, self.digits)):
-            return False
-        values = [cell for cell in cells if not is_blank(cell)]
-        texts = [value for value in values if not _NUMBER.fullmatch(str(value).strip())]
-        is_labelled = not texts or (len(texts) == 1 and len(str(texts[0])) <= _SHOWN)
-        is_labelled &= lacks or texts == [id_]
-        has_gap = any(at >= len(cells) or is_blank(cells[at]) for at in self.filled)
-        return is_labelled and len(texts) < len(values) and has_gap
+def _filled_columns(rows: Iterable[Sequence[Any]]) -> frozenset[int]:
+    """Return the numbers of the columns that all of the first rows with an ID in column 0 fill."""
+    first = [cells for cells in islice(rows, _AHEAD) if len(cells) > 1 and not is_blank(cells[0])]
+    size = min(map(len, first), default=0)
+    return frozenset(at for at in range(size) if not any(is_blank(cells[at]) for cells in first))
 
 
-_NO_IDS: Final = _Ids(0, frozenset(), digits=0, may_lack=False)  # nothing is a total
-
-
-def _is_label(cell: Any, digits: int) -> bool:
-    """Return whether the ID of a row is the label of a total.
-
-    digits  number of IDs with digits; 0 if others have none
-
-    >>> _is_label("Grand total:", 0), _is_label("Total Recall", 0), _is_label("Grand", 0)
-    (True, False, False)
-    >>> _is_label("Grand", 3), _is_label("BX", 3), _is_label("BX", 20)
-    (True, False, True)
-    """
-    words = {word.strip(":.") for word in str(cell).casefold().split()} - {""}
-    if words and words <= _TOTALS | _WITH_TOTALS:
-        return digits > 0 or not words.isdisjoint(_TOTALS)
-    return bool(words) and digits >= _LEAST_WITH_DIGITS and not _has_digit(cell)
-
-
-def _has_digit(cell: Any) -> bool:
-    return any(map(str.isdigit, str(cell)))
+def _is_total(cells: Sequence[Any], filled: frozenset[int]) -> bool:
+    """Return whether a row has numbers, at most a short label, no ID, and a gap beside it."""
+    values = [cell for cell in cells if not is_blank(cell)]
+    texts = [str(value) for value in values if not _NUMBER.fullmatch(str(value).strip())]
+    gaps = [at for at in filled if at >= len(cells) or is_blank(cells[at])]
+    is_labelled = len(texts) < len(values) and len(texts) <= 1 and len("".join(texts)) <= _SHOWN
+    return is_labelled and is_blank(cells[0]) and len(gaps) > 1
 
 
 def is_blank(cell: Any) -> bool:

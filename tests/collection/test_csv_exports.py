@@ -314,10 +314,6 @@ def test_lines_below_a_table_are_left_out(tmp_path):
         ("Item No,Title,Text,Price\n1,a,b c,1.5\n2,d,e f,2.5\n,,Total,4.0\n", "Total"),
         ("Nr;Titel;Text;Preis\n1;a;b c;1,50\n2;d;e f;2,50\n;;Summe;€ 1.004,00\n", "Summe"),
         (",title,text,n\n1,a,b c,1\n2,d,e f,2\n,Sum,,3\n,VAT,,1\n,,,4\n\nBy Ann\n", "Sum"),
-        ("id,title,text,n\n1,a,b c,1\n2,d,e f,2\nTotal,,,3\n", "Total"),
-        ("Item No,Title,Text,Price\n1,a,b c,1.5\n2,d,e f,2.5\nNetto,,,4\nMwSt,,,1\n", "Netto"),
-        ("title,text,n,id\na,b c,1,1\nd,e f,2,2\n,,3,Grand total:\n", "3"),
-        ("id,title,text,n\n1,a,b c,1\n2,d,e f,2\nAverage,,,2\n", "Average"),
     ],
 )
 def test_totals_at_the_end_are_left_out_with_a_note(tmp_path, table, label):
@@ -328,48 +324,9 @@ def test_totals_at_the_end_are_left_out_with_a_note(tmp_path, table, label):
     assert read(tmp_path, table, columns=columns)[0] == found
 
 
-@pytest.mark.parametrize(
-    "rows",
-    [
-        "Total,g,,4\n",  # it has a title
-        "Total,,,\n",
-        "sum-1,,,4\n",
-        "Total,,,4\nc,h,i j,5\n",  # not at the end
-        "x,,,4\n",  # IDs are words
-        "total recall,,,1990\ncount dracula,,,1970\naverage joe,,,2012\n",
-        "soma,,,2015\ngrand,,,2001\nmean,,,2002\n",
-    ],
-)
-def test_other_rows_with_a_label_are_documents(tmp_path, rows):
-    found, _ = read(tmp_path, f"id,title,text,n\na,b,c d,1\nb,e,f g,2\n{rows}")
-    assert len(found) == 2 + rows.count("\n")
-
-
-@pytest.mark.parametrize(("count", "is_total"), [(3, False), (19, False), (20, True)])
-def test_a_row_with_another_label_is_a_total_below_many_ids_with_digits(tmp_path, count, is_total):
-    rows = "".join(f"A{it},Bolt {it},{it}\n" for it in range(count))
-    found, source = read(tmp_path, f"id,title,n\n{rows}BX,,7\n")
-    assert len(found) == count + (not is_total)
-    assert any("below the table" in note for note in source.notes) == is_total
-
-
-@pytest.mark.parametrize(
-    ("last", "is_total"),
-    [
-        ("Total,,4,9\n", True),
-        ("Grand total:,,4,9\n", True),
-        ("Total,,,\n", False),
-        ("Total,It is big,4,9\n", False),
-        ("Total valve,,4,9\n", False),
-        ("7,,4,9\n", False),
-        ("Total,,4,9\nHose,It bends,1,2\n", False),
-    ],
-)
-def test_totals_of_a_table_without_ids_are_left_out(tmp_path, last, is_total):
-    table = f"product,description,n,price\nPump,It leaks,1,4\nValve,Stuck,3,5\n{last}"
-    found, source = read(tmp_path, table)
-    assert len(found) == 2 + last.count("\n") - is_total
-    assert any("left out 1 line below the table" in note for note in source.notes) == is_total
+def test_rows_with_an_id_are_documents_even_if_they_are_labelled_as_totals(tmp_path):
+    found, _ = read(tmp_path, "id,title,text,n\na,b,c d,1\nb,e,f g,2\nTotal,,,3\n")
+    assert [row[0] for row in found] == ["a", "b", "Total"]
 
 
 @pytest.mark.parametrize(
