@@ -126,7 +126,7 @@ def _open(path: Path) -> Index:
 @index_argument
 @click.option(
     "--what",
-    type=click.Choice(["spectrum", "map", "drift", "terms"]),
+    type=click.Choice(["spectrum", "map"]),
     required=True,
     help="Draw this",
 )
@@ -140,8 +140,7 @@ def plot(path: Path, what: str, out: Path) -> None:
     """Draw a figure of the index NAME.
 
     spectrum: its eigenvalues and the variance they explain. map: its documents in two dimensions,
-    with the words of its clusters. drift: how far it has moved from its build. terms: the
-    strongest terms of its first dimensions. Needs matplotlib: pip install 'klsa-search[figures]'.
+    with the words of its clusters. Needs matplotlib: pip install 'klsa-search[figures]'.
     """
     from klsa_search.mining.plots import PICTURES
 

@@ -2,7 +2,6 @@
 
 from klsa_search.mining.classification import Classification, classify, classify_texts
 from klsa_search.mining.clusters import Cluster, Clustering, cluster
-from klsa_search.mining.drift import DriftPoint, drift
 from klsa_search.mining.duplicates import Duplicate, DuplicateGroup, duplicates
 from klsa_search.mining.map import DocumentMap, MapCluster, document_map
 from klsa_search.mining.related_terms import RelatedTerm, StrongTerm, related, strongest_terms
@@ -21,7 +20,6 @@ __all__ = [
     "Cluster",
     "Clustering",
     "DocumentMap",
-    "DriftPoint",
     "Duplicate",
     "DuplicateGroup",
     "MapCluster",
@@ -32,7 +30,6 @@ __all__ = [
     "classify_texts",
     "cluster",
     "document_map",
-    "drift",
     "duplicates",
     "expansion_rows",
     "kernel_rows",

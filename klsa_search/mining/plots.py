@@ -1,4 +1,4 @@
-"""Figures of an index: its spectrum, its map, its drift, the terms of its dimensions."""
+"""Figures of an index: its spectrum and its map."""
 
 from __future__ import annotations
 
@@ -14,13 +14,9 @@ from klsa_search.core.array_types import Matrix
 from klsa_search.core.drawing import GREY, INK, TONES, label, save_figure, text_outline
 from klsa_search.core.wording import counted
 from klsa_search.errors import QueryError
-from klsa_search.mining.drift import drift
 from klsa_search.mining.map import DocumentMap, document_map
-from klsa_search.mining.related_terms import DAMPING, term_vectors, words_of
 from klsa_search.search.index import Index
 
-_DIMENSIONS: Final = 8
-_ENDS: Final = 5
 _WORDS: Final = 2
 _FEW: Final = 2_000
 _LETTERS: Final = 32
@@ -99,69 +95,8 @@ def draw_map(index: Index, path: Path) -> None:
             _name_clusters(axes, drawn)
 
 
-def draw_drift(index: Index, path: Path) -> None:
-    """Draw the drift of an index from its build, write by write.
-
-    Raise QueryError if there are no writes; for other errors see `save_figure`.
-    """
-    points = drift(index)
-    if not points:
-        raise QueryError(
-            f"index `{index.name}` has no writes after its build, so there is no "
-            "drift to draw; choose spectrum, map or terms",
-            field="what",
-        )
-    writes = [0, *(point.writes for point in points)]
-    lines = {
-        "added, deleted or replaced": ([0.0, *(point.changed_share for point in points)], "-"),
-        "added": ([0.0, *(point.added_share for point in points)], (0, (5, 3))),
-    }
-    with save_figure(path, 7.2, 3.6, [index.name]) as figure:
-        axes = figure.add_subplot()
-        for (name, (shares, style)), colour in zip(lines.items(), TONES, strict=False):
-            percent = [100 * share for share in shares]
-            axes.step(writes, percent, where="post", color=colour, linestyle=style, label=name)
-        unseen = index.drift.unseen_share
-        axes.plot([], [], " ", label=f"{unseen:.1%} of the added words are new to the build")
-        axes.legend(loc="upper left")
-        axes.set_xlabel("documents written and deleted since the build")
-        axes.set_ylabel("% of the documents")
-        axes.set_xlim(0, writes[-1])
-        axes.set_ylim(0, None)
-        axes.grid(axis="y")
-        axes.set_title(f"Drift of {index.name}")
-
-
-def draw_terms(index: Index, path: Path) -> None:
-    """Draw the strongest terms at both ends of the first dimensions of the latent space.
-
-    Raise QueryError for an index without a latent space; for other errors see `save_figure`.
-    """
-    vectors = np.asarray(term_vectors(index), np.float64)
-    frequencies = index.arrays.query_kernel.counts.frequencies
-    # Rare terms are damped: see `related`.
-    strengths = vectors * (frequencies / (frequencies + DAMPING))[:, None]
-    dimensions = min(_DIMENSIONS, index.arrays.latent.terms.shape[1])
-    ends = [strongest_ends(strengths[:, number]) for number in range(dimensions)]
-    if not any(ends):
-        raise QueryError(
-            f"index `{index.name}` has no terms to draw; add documents with words", field="what"
-        )
-    words = words_of(index, [term for terms in ends for term in terms])
-    written = iter(words)
-    rows = -(-dimensions // 4)
-    with save_figure(path, 9.6, 0.6 + 2.6 * rows, [index.name, *words]) as figure:
-        panels = figure.subplots(rows, 4, squeeze=False).ravel()
-        for panel in panels[dimensions:]:
-            panel.set_axis_off()
-        for number, (axes, terms) in enumerate(zip(panels, ends, strict=False)):
-            _draw_ends(axes, strengths[terms, number], [next(written) for _ in terms])
-            axes.set_title(f"dimension {number + 1}", fontsize="small", weight="normal", color=GREY)
-        figure.suptitle(f"Terms of {index.name}", x=0.01, ha="left")
-
-
 PICTURES: Final[Mapping[str, Callable[[Index, Path], None]]] = MappingProxyType(
-    {"spectrum": draw_spectrum, "map": draw_map, "drift": draw_drift, "terms": draw_terms}
+    {"spectrum": draw_spectrum, "map": draw_map}
 )
 """Figures of an index, by name."""
 
@@ -207,30 +142,3 @@ def _write(
             taken.append(box)
             return
         text.remove()
-
-
-def strongest_ends(strengths: Any) -> list[int]:
-    """Return the terms at both ends, from the largest strength to the smallest."""
-    order = np.argsort(-strengths, kind="stable")
-    above = [int(term) for term in order[:_ENDS] if strengths[term] > 0]
-    below = [int(term) for term in order[-_ENDS:] if strengths[term] < 0]
-    return above + below
-
-
-def _draw_ends(axes: Any, strengths: Any, words: Sequence[str]) -> None:
-    heights = -np.arange(len(words))
-    colours = [TONES[0] if value > 0 else TONES[1] for value in strengths]
-    axes.barh(heights, strengths, color=colours, height=0.7)
-    axes.axvline(0, color=GREY, linewidth=0.8)
-    largest = np.abs(strengths).max(initial=1e-9)
-    axes.set_xlim(-1.1 * largest, 1.1 * largest)
-    for height, value, word in zip(heights, strengths, words, strict=True):
-        # On the side of the axis without the bar.
-        away = -1 if value > 0 else 1
-        align = "right" if away < 0 else "left"
-        label(
-            axes, word, (0, float(height)), (4 * away, 0), ha=align, va="center", fontsize="small"
-        )
-    axes.set_xticks([])
-    axes.set_yticks([])
-    axes.spines[["left", "bottom"]].set_visible(False)

@@ -91,25 +91,12 @@ def test_wrong_usage(built, arguments, code):
     assert done.err
 
 
-@pytest.mark.parametrize(
-    "what", ["map", *(pytest.param(what, marks=pytest.mark.slow) for what in ("spectrum", "terms"))]
-)
+@pytest.mark.parametrize("what", ["map", pytest.param("spectrum", marks=pytest.mark.slow)])
 def test_plot(built, tmp_path, what):
     path = tmp_path / "deep" / f"{what}.svg"
     done = built("klsa-index", "plot", "cars", "--what", what, "--out", path)
     assert (done.code, done.out) == (0, f"{path}: {what} of cars\n")
     assert path.read_text(encoding="utf-8").startswith("<?xml")
-
-
-@pytest.mark.slow
-def test_a_plot_of_drift_needs_writes(built, tmp_path):
-    path = tmp_path / "drift.pdf"
-    done = built("klsa-index", "plot", "cars", "--what", "drift", "--out", path)
-    assert (done.code, done.out) == (2, "")
-    assert "`cars` has no writes after its build" in done.err
-    built("klsa-index", "delete", "cars", "heat")
-    assert built("klsa-index", "plot", "cars", "--what", "drift", "--out", path).code == 0
-    assert path.read_bytes().startswith(b"%PDF")
 
 
 def test_a_plot_of_another_kind_or_ending_is_wrong_usage(built, tmp_path):
