@@ -112,11 +112,13 @@ class HostedSearch(NamedTuple):
     version  name of the version
     name     of the search
     request  by which it begins, and begins again if the host does not have it
+    ranking  seeds and answers by which it collects its page; None before
     """
 
     version: str
     name: str
     request: PartRequest
+    ranking: tuple[Seeds, Answers] | None = None
 
 
 class FailedRequest(NamedTuple):
@@ -247,16 +249,12 @@ class PartitionHost:
         self._keep_search(hosted, search)
         return page
 
-    def fetch(
-        self, hosted: HostedSearch, ranking: tuple[Seeds, Answers], positions: Sequence[int]
-    ) -> tuple[Hit, ...]:
-        """Return the hits at some positions of the page of a search, which ends.
-
-        ranking  by which it collected the page
-        """
+    def fetch(self, hosted: HostedSearch, positions: Sequence[int]) -> tuple[Hit, ...]:
+        """Return the hits at some positions of the page of a search, which ends."""
         search = self._search_of(hosted)
         if not search.is_collected:  # it began again
-            search.collect(*ranking)
+            assert hosted.ranking is not None
+            search.collect(*hosted.ranking)
         return search.fetch(positions)
 
     def explain(

@@ -14,7 +14,6 @@ from klsa_search.cluster.calls import Call, Replicas, Responses, call_all, curre
 from klsa_search.cluster.host import (
     FailedRequest,
     HostedSearch,
-    PartitionHost,
     Preparation,
     PublishedStatistics,
     VersionNotPrepared,
@@ -25,14 +24,12 @@ from klsa_search.errors import IndexNotFound, StoreError
 from klsa_search.search.batches import WriteResult
 from klsa_search.search.engine.collection_statistics import CollectionStatistics
 from klsa_search.search.engine.evidence import Answers
-from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.filters.masks import FilterLike, key_of
 from klsa_search.search.index import Index
 from klsa_search.search.models import NO_MODELS, Models
-from klsa_search.search.pages.results import Hit
 from klsa_search.search.parts.generation import OpenGeneration
 from klsa_search.search.parts.open_parts import OpenParts
-from klsa_search.search.parts.part_search import PartPage, PartPlan, PartRequest, Seeds
+from klsa_search.search.parts.part_search import PartPage, PartPlan, PartRequest, PartSearch, Seeds
 from klsa_search.search.parts.part_set import IndexFacts, PartSearches, PartSet
 from klsa_search.search.parts.reader import Reader
 from klsa_search.search.parts.reading import field_types, info
@@ -316,7 +313,6 @@ class RemoteSearches(PartSearches):
         self._name, self._first = uuid4().hex, next(_turn)
         self._begun = 0
         self._hosted: dict[int, HostedSearch] = {}  # by number of the partition
-        self._rankings: Sequence[tuple[Seeds, Answers]] = ()  # of `collect`
         self._failed: dict[int, str] = {}
 
     def begin(self, requests: Sequence[PartRequest | None]) -> Sequence[PartPlan | None]:
@@ -330,40 +326,21 @@ class RemoteSearches(PartSearches):
                 partition_request = request._replace(query=query, evidence=evidence)
                 name = f"{self._name}-{self._begun}"
                 self._hosted[number] = HostedSearch(self._version.name, name, partition_request)
-        return self._round(
-            PartitionHost.begin,
-            {n: () for n, request in enumerate(requests) if request is not None},
-        )
+        begun = {n: () for n, request in enumerate(requests) if request is not None}
+        return self._round(PartSearch.begin, begun)
 
     def collect(self, shared: Sequence[Seeds], answers: Answers) -> Sequence[PartPage | None]:
         """Return the first documents of each partition."""
-        self._rankings = [(seeds, answers) for seeds in shared]
-        return self._round(PartitionHost.collect, dict(enumerate(self._rankings)))
-
-    def fetch(self, positions: Sequence[Sequence[int]]) -> Sequence[Sequence[Hit] | None]:
-        """Return the hits at some positions of the page of each partition."""
-        wanted = {n: of_page for n, of_page in enumerate(positions) if of_page}
-        return self._round(
-            PartitionHost.fetch, {n: (self._rankings[n], of_page) for n, of_page in wanted.items()}
-        )
-
-    def explain(self, number: int, id_: str, shared: Seeds, answers: Answers) -> Explanation | None:
-        """Return the explanation of the score of a document of a partition."""
-        explained = self._round(PartitionHost.explain, {number: (id_, shared, answers)})
-        return explained[number]
+        for number, seeds in enumerate(shared):
+            self._hosted[number] = self._hosted[number]._replace(ranking=(seeds, answers))
+        return super().collect(shared, answers)
 
     def _round(
-        self,
-        method: Callable[..., T],
-        arguments: Mapping[int, tuple[object, ...]],
+        self, step: Callable[..., T], arguments: Mapping[int, tuple[object, ...]]
     ) -> list[T | None]:
-        """Return the results of a method of the hosts; None for partitions that failed.
-
-        arguments  of it after the search, by number of the partition; others are not called
-        """
         calls: list[Call | None] = [None] * self.count
         for number in arguments.keys() - self._failed.keys():
-            calls[number] = (method.__name__, self._hosted[number], *arguments[number])
+            calls[number] = (step.__name__, self._hosted[number], *arguments[number])
         answers = self._partitions.read(self._version, calls, self._first)
         self._failed |= answers.failed
         current_tally().add(self.count, answers.failed)

@@ -132,6 +132,13 @@ class GrowableArray:
         self._buffer = np.zeros(shape, dtype)
         self._size = 0
 
+    @classmethod
+    def of(cls, rows: npt.NDArray[np.generic]) -> Self:
+        """Return an array with some rows, of one dimension."""
+        array = cls(rows.dtype)
+        array.extend(rows)
+        return array
+
     def __len__(self) -> int:
         """Return the number of rows."""
         return self._size

@@ -33,11 +33,9 @@ class TermMap:
         self._language_field = statistics.settings.language_field
         self._numbers = GrowableArray(np.int32)  # term of each number of the numbering
         self._new: dict[str, int] = {}
-        self._ranks = GrowableArray(np.int32)
-        self._ranks.extend(statistics.forward.ranks)
+        self._ranks = GrowableArray.of(statistics.forward.ranks)
         self._common = statistics.common
-        self._content = GrowableArray(np.bool_)
-        self._content.extend(np.ones(len(self._ranks), np.bool_))
+        self._content = GrowableArray.of(np.ones(len(self._ranks), np.bool_))
         common = [self._of_build[term] for term in statistics.common if term in self._of_build]
         self._content.rows[common] = False
 

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.top_docs import best_of, boosted, id_match_first, ranked
-from klsa_search.search.pages.applied_rules import Pinned
 from klsa_search.search.pages.collectors import (
     SortKey,
     by_doc_id,
@@ -114,9 +113,9 @@ def test_pinned_documents_are_at_their_positions(positions, count):
     if len(set(positions.values())) < len(positions):
         return
     pins = np.array(list(positions), np.int64)
-    pinned = Pinned(ranked(RANK, pins, len(SCORES)), list(positions.values()))
+    pinned = ranked(RANK, pins, len(SCORES))
     of_unpinned = by_score(RANK, Mask(~np.isin(np.arange(len(SCORES)), pins)), 2)
-    top = pinned_in_place(pinned_first(of_unpinned, pinned), pinned)(count)
+    top = pinned_in_place(pinned_first(of_unpinned, pinned), positions)(count)
     unpinned = [doc_id for doc_id in RANK(9, None).doc_ids.tolist() if doc_id not in positions]
     assert top.total == len(unpinned) + len(positions)
     assert len(top.doc_ids) == min(count, top.total)

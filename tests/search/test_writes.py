@@ -439,7 +439,7 @@ def test_rows_whose_texts_are_in_other_fields_are_refused(index, tmp_path):
 STEPS = {
     "coercion": "klsa_search.storage.columns.growing_columns.coerced",
     "folding": "klsa_search.delta.folding.DeltaBuilder.fold",
-    "snapshot": "klsa_search.search.state.delta.DeltaIndex.snapshot",
+    "snapshot": "klsa_search.search.state.delta.Delta.state",
     "commit": "klsa_search.storage.write_log_writer.LogWriter._commit",
 }
 FAILURES = (ValueError, OverflowError, RecursionError, QueryError, OSError, MemoryError)

@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from klsa_search.errors import QueryError
 from klsa_search.search.engine.mask import Mask
-from klsa_search.search.engine.top_docs import TopDocs
 from klsa_search.search.explain.explanation import RuleEffect
 from klsa_search.storage.rules import Boost, Rule
 
@@ -159,32 +158,6 @@ def rule_warnings(state: State) -> list[str]:
             except QueryError as error:
                 warnings.append(f"rule {rule.id!r}: boost: {error.message}")
     return warnings
-
-
-class Pinned(NamedTuple):
-    """Pinned documents that a search may return.
-
-    top        in order of precedence
-    positions  of each, from 1; all differ
-    """
-
-    top: TopDocs
-    positions: list[int]
-
-    @property
-    def ids(self) -> list[int]:
-        """Return the doc ids as Python integers."""
-        ids: list[int] = self.top.doc_ids.tolist()
-        return ids
-
-    def placed(self, top: TopDocs) -> TopDocs:
-        """Return documents with those that are pinned at their positions.
-
-        A position beyond the last document is the end.
-        """
-        position_of = dict(zip(self.ids, self.positions, strict=True))
-        positions = [position_of.get(doc_id) for doc_id in top.doc_ids.tolist()]
-        return top.at(np.array(placed(range(len(positions)), positions), np.int64))
 
 
 def placed(entries: Sequence[T], positions: Sequence[int | None]) -> list[T]:

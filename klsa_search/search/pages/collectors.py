@@ -26,7 +26,7 @@ from klsa_search.search.engine.top_docs import (
 )
 from klsa_search.search.filters.masks import filter_of
 from klsa_search.search.filters.parser import without_field
-from klsa_search.search.pages.applied_rules import Pinned, positions_of, without
+from klsa_search.search.pages.applied_rules import placed, positions_of, without
 from klsa_search.search.pages.facets import Facet, facet_of
 from klsa_search.search.pages.planning import QueryPlan
 from klsa_search.search.rankers.feedback import add_feedback
@@ -176,20 +176,29 @@ def distinct(order: Order, field: Field, matches: DocumentMask) -> Order:
     return first
 
 
-def pinned_first(order: Order, pinned: Pinned) -> Order:
+def pinned_first(order: Order, pinned: TopDocs) -> Order:
     """Return pinned documents, then those of an order, which does not contain them."""
 
     def first(count: int) -> TopDocs:
-        size = len(pinned.positions)
+        size = len(pinned.doc_ids)
         top = order(max(count - size, 1))
-        return pinned.top.joined(top).at(slice(count))._replace(total=top.total + size)
+        return pinned.joined(top).at(slice(count))._replace(total=top.total + size)
 
     return first
 
 
-def pinned_in_place(order: Order, pinned: Pinned) -> Order:
-    """Return an order with the pinned documents, which come first in it, at their positions."""
-    return lambda count: pinned.placed(order(count + len(pinned.positions))).at(slice(count))
+def pinned_in_place(order: Order, positions: Mapping[int, int]) -> Order:
+    """Return an order with the pinned documents, which come first in it, at their positions.
+
+    positions  from 1, by doc id; one beyond the last document is the end
+    """
+
+    def first(count: int) -> TopDocs:
+        top = order(count + len(positions))
+        of_top = [positions.get(doc_id) for doc_id in top.doc_ids.tolist()]
+        return top.at(np.array(placed(range(len(of_top)), of_top)[:count], np.int64))
+
+    return first
 
 
 def collect(
@@ -211,8 +220,7 @@ def collect(
     order, matches = _ordered(state, plan, rank, mask, all_matches=all_matches)
     if positions:
         top = ranked(rank, np.array([*positions], np.int64), len(state.snapshot))
-        pinned = Pinned(top, [*positions.values()])
-        order = pinned_first(order, pinned)
+        order = pinned_first(order, top)
         if matches is not None:
             matches[top.doc_ids] = True
     if matches is not None and distinct_by is not None:
@@ -221,7 +229,7 @@ def collect(
     if pins_first:  # any pinned document, of other partitions too, may take a distinct value
         count += len(positions) if distinct_by is None else plan.rules.pinned
     elif positions:
-        order = pinned_in_place(order, pinned)
+        order = pinned_in_place(order, positions)
     top = order(count)
     if plan.offset:
         top = top.at(slice(plan.offset, None))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -23,61 +23,40 @@ from klsa_search.search.state.state import State
 from klsa_search.storage.documents import PassageId
 
 
-class BestPassages(NamedTuple):
-    """The best passages of documents, in their order.
-
-    passages  in which the rows are
-    rows      -1 for a document without a matching passage, as when only a filter matches
-    counts    how many passages of each document match
-    snippets  from the best passages, otherwise from the whole text
-    """
-
-    passages: PassageIndex
-    rows: DocIds
-    counts: DocIds
-    snippets: list[str]
-
-
-def best_passages_of(
+def _with_best_passages(
     state: State,
     searcher: PassageSearcher,
     plan: QueryPlan,
-    doc_ids: DocIds,
+    top: TopDocs,
     terms: Sequence[int],
     weights: Sequence[float],
-) -> BestPassages:
-    """Return the best passages of documents that a search found.
+) -> tuple[Hit, ...]:
+    """Return hits with the places of their best passages.
 
+    Snippets are of these; of the whole text if no passage matches, as when only a filter does.
     terms, weights  of the query, as `StoredSnippets.of` takes them
     """
+    doc_ids, passages = top.doc_ids, searcher.passages
     rows, counts = searcher.best_passages(plan.parsed, doc_ids, plan.parameters)
     names = [state.snapshot.vocabulary.terms[term] for term in terms]
     weights_of = dict(zip(names, weights, strict=False))
     snippets = [""] * len(doc_ids)
-    for source, which, ids in (
-        (searcher.passages.state, rows >= 0, rows),
-        (state, rows < 0, doc_ids),
-    ):
+    for source, which, ids in ((passages.state, rows >= 0, rows), (state, rows < 0, doc_ids)):
         numbers = source.snippets.numbered(names, weights_of)
         texts = source.snippets.of(ids[which].tolist(), *numbers, plan.request.snippet_length)
         for number, text in zip(np.flatnonzero(which).tolist(), texts, strict=True):
             snippets[number] = text
-    return BestPassages(searcher.passages, rows, counts, snippets)
-
-
-def set_places(
-    state: State, best: BestPassages, hits: Sequence[Hit], doc_ids: Sequence[int]
-) -> None:
-    """Set the places of the best passages of documents."""
+    hits = _hits_with(state, doc_ids.tolist(), top.scores, snippets, plan.offset)
     for hit, doc_id, row, count in zip(
-        hits, doc_ids, best.rows.tolist(), best.counts.tolist(), strict=True
+        hits, doc_ids.tolist(), rows.tolist(), counts.tolist(), strict=True
     ):
         if row >= 0:
-            _set_place(hit, hit.id, best.passages, row, state.documents.text(doc_id))
+            _set_place(hit, hit.id, passages, row, state.documents.text(doc_id))
             hit.more_passages = count - 1
+    return hits
 
 
-def set_passages(state: State, hits: Sequence[Hit]) -> None:
+def _set_passages(state: State, hits: Sequence[Hit]) -> None:
     """Set documents, texts and places of hits of passages.
 
     If the index has no passages, the hits are documents, and each is one passage.
@@ -85,7 +64,10 @@ def set_passages(state: State, hits: Sequence[Hit]) -> None:
     passages = state.passages
     if passages is None:
         for hit in hits:
-            _set_whole_text(state, hit)
+            (doc_id,) = state.documents.doc_ids([hit.id])
+            hit.text = text = state.documents.text(doc_id)
+            hit.document_id, hit.span, hit.page = hit.id, (0, len(text)), page_of(text, 0)
+            hit.id = str(PassageId(hit.id, 0, len(text)))
         return
     ids = [PassageId.of(hit.id) for hit in hits]
     documents = passages.state.documents
@@ -102,14 +84,6 @@ def set_passages(state: State, hits: Sequence[Hit]) -> None:
         hit, row = hits[number], rows[number]
         hit.title, hit.text = title, documents.text(row)
         _set_place(hit, document_id, passages, row, text)
-
-
-def _set_whole_text(state: State, hit: Hit) -> None:
-    """Make the hit of a document that of its only passage."""
-    (doc_id,) = state.documents.doc_ids([hit.id])
-    hit.text = text = state.documents.text(doc_id)
-    hit.document_id, hit.span, hit.page = hit.id, (0, len(text)), page_of(text, 0)
-    hit.id = str(PassageId(hit.id, 0, len(text)))
 
 
 def place_of(hit: Hit) -> dict[str, Any]:
@@ -146,13 +120,11 @@ def fetch_hits(opened: State, state: State, plan: QueryPlan, top: TopDocs) -> tu
     weights: list[float] = []
     if plan.request.highlight:
         weights = state.snapshot.query_kernel.term_weights(numbers).tolist()
-    doc_ids, length = top.doc_ids.tolist(), plan.request.snippet_length
     if isinstance(state.searcher, PassageSearcher):
-        best = best_passages_of(state, state.searcher, plan, top.doc_ids, numbers, weights)
-        hits = _hits_with(state, doc_ids, top.scores, best.snippets, plan.offset)
-        set_places(state, best, hits, doc_ids)
+        hits = _with_best_passages(state, state.searcher, plan, top, numbers, weights)
     else:
-        snippets = state.snippets.of(doc_ids, numbers, weights, length)
+        doc_ids = top.doc_ids.tolist()
+        snippets = state.snippets.of(doc_ids, numbers, weights, plan.request.snippet_length)
         hits = _hits_with(state, doc_ids, top.scores, snippets, plan.offset)
     if plan.request.highlight:
         names = state.snapshot.vocabulary.terms
@@ -164,7 +136,7 @@ def fetch_hits(opened: State, state: State, plan: QueryPlan, top: TopDocs) -> tu
     if plan.request.explain and hits:
         set_explanations(state, plan, hits, top)
     if plan.request.group == "passage":
-        set_passages(opened, hits)
+        _set_passages(opened, hits)
     return hits
 
 

@@ -225,7 +225,7 @@ class OpenGeneration:
     def _after(self, last: LogPosition, log: WriteLog) -> State:
         """Return the state after the writes of a log up to `last`.
 
-        Cost: reading the log, and applying each new write: see `DeltaIndex`.
+        Cost: reading the log, and applying each new write: see `Delta`.
         """
         if last.seq == 0 and self._statistics is None:
             return self._configured(replace(self.built, info=replace(self.built.info, last=last)))

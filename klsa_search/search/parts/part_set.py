@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
@@ -154,20 +154,31 @@ class PartSearches(ABC):
         requests  None for a part that keeps its earlier plan
         """
 
-    @abstractmethod
     def collect(self, shared: Sequence[Seeds], answers: Answers) -> Sequence[PartPage | None]:
         """Return the first documents of each part: see `PartSearch.collect`.
 
         shared  seeds of all parts as each part needs them
         """
+        arguments = {number: (seeds, answers) for number, seeds in enumerate(shared)}
+        return self._round(PartSearch.collect, arguments)
 
-    @abstractmethod
     def fetch(self, positions: Sequence[Sequence[int]]) -> Sequence[Sequence[Hit] | None]:
-        """Return the hits at some positions of the page of each part."""
+        """Return the hits at some positions of the page of each part; None for no positions."""
+        arguments = {number: (of_part,) for number, of_part in enumerate(positions) if of_part}
+        return self._round(PartSearch.fetch, arguments)
 
-    @abstractmethod
     def explain(self, number: int, id_: str, shared: Seeds, answers: Answers) -> Explanation | None:
         """Return the explanation of the score of a document of a part: see `PartSearch.explain`."""
+        return self._round(PartSearch.explain, {number: (id_, shared, answers)})[number]
+
+    @abstractmethod
+    def _round(
+        self, step: Callable[..., T], arguments: Mapping[int, tuple[object, ...]]
+    ) -> list[T | None]:
+        """Return the results of a step of the search; None for parts that failed.
+
+        arguments  of the step, by number of the part; others are not called
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -309,22 +320,13 @@ class LocalSearches(PartSearches):
             begun.append(search.begin())
         return begun
 
-    def collect(self, shared: Sequence[Seeds], answers: Answers) -> list[PartPage]:
-        """Return the first documents of each part."""
+    def _round(
+        self, step: Callable[..., T], arguments: Mapping[int, tuple[object, ...]]
+    ) -> list[T | None]:
         return [
-            self._searches[number].collect(seeds, answers) for number, seeds in enumerate(shared)
+            step(search, *arguments[number]) if number in arguments else None
+            for number, search in sorted(self._searches.items())
         ]
-
-    def fetch(self, positions: Sequence[Sequence[int]]) -> list[tuple[Hit, ...]]:
-        """Return the hits at some positions of the page of each part."""
-        return [
-            self._searches[number].fetch(of_part) if of_part else ()
-            for number, of_part in enumerate(positions)
-        ]
-
-    def explain(self, number: int, id_: str, shared: Seeds, answers: Answers) -> Explanation:
-        """Return the explanation of the score of a document of a part."""
-        return self._searches[number].explain(id_, shared, answers)
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,6 @@ from klsa_search.kernels.postings import Segments
 from klsa_search.kernels.query_kernel import QueryKernel, TermWeighting
 from klsa_search.kernels.vector_space import VectorRows, VectorSpace, VectorSpaces, scales_of
 from klsa_search.lowrank.sparse_expansion import SegmentedExpansion
-from klsa_search.search.batches import Drift
 from klsa_search.search.engine.collection_statistics import CollectionStatistics
 from klsa_search.search.engine.evidence import AnswerCache
 from klsa_search.search.engine.mask import Mask
@@ -31,7 +30,6 @@ from klsa_search.search.filters.masks import FilterCache
 from klsa_search.search.state.live_statistics import LiveStatistics
 from klsa_search.search.state.passages import PassageIndex, PassageWrites
 from klsa_search.search.state.state import State
-from klsa_search.storage.columns.columns import Fields
 from klsa_search.storage.columns.declared import forms_of
 from klsa_search.storage.columns.growing_columns import LaterColumns
 from klsa_search.storage.documents import DocumentReader, RecordsPart, record_of
@@ -114,20 +112,24 @@ class DeltaVectors:
         return spaces
 
 
-class DeltaIndex:
-    """Applies writes in memory; its snapshots do not change.
+BATCH = 2_000
+"""Writes that are applied at once."""
+
+
+class Delta:
+    """Applies writes to a generation, and to its passages, in memory; its states do not change.
 
     The result depends on the generation and the sequence of writes, not on how writes are grouped.
     For one thread at a time.
 
-    state  of a generation, without later documents
+    built  state of the generation, without later documents
     """
 
-    def __init__(self, state: State) -> None:
-        base, info = state.snapshot, state.info
+    def __init__(self, built: State) -> None:
+        base, info = built.snapshot, built.info
         settings, manifest = info.settings, info.manifest
         trained = open_statistics(info.path, settings, base.vocabulary, base.forward)
-        self._base, self._settings = base, settings
+        self._built, self._base, self._settings = built, base, settings
         terms = len(base.vocabulary) if manifest.trained is None else trained.terms
         documents = trained_documents(info.path, manifest)
         length = trained.trained.length
@@ -143,21 +145,76 @@ class DeltaIndex:
         self._postings = DeltaPostings(segment, saturated, settings.b)
         self._folded = DeltaBuilder(trained)
         self._segments = SegmentCache(info.path, manifest, len(base.vocabulary))
-        self._records = LaterRecords(state.documents)
+        self._records = LaterRecords(built.documents)
         declared, forms = settings.declared(), forms_of(settings)
-        self._fields = LaterColumns(state.fields, manifest.fields, declared, len(base), forms)
+        self._fields = LaterColumns(built.fields, manifest.fields, declared, len(base), forms)
         self._vectors = DeltaVectors(base.vectors)
         self._reverse = ReverseNeighboursBuilder()
         self._vocabulary = base.vocabulary
         self._later_common = trained.common - base.vocabulary.numbers.keys()
         self._answers = base.answers.extended()
+        self._filters, self._texts = built.filters.extended(), built.texts.extended()
+        self._batch: list[Write] = []
+        self._puts = self._size = 0  # documents of the batch, and those that end it
+        self._passages: Delta | None = None
+        if built.passages is not None:
+            self._passages = Delta(built.passages.state)
+            words = settings.passage_words or PASSAGE_WORDS
+            self._of_passages = PassageWrites(built.passages, built.documents, words)
 
-    def next_size(self) -> int:
-        """Return how many documents to apply at once at most: up to the end of the block."""
-        return self._segments.next_size()
+    def add(self, write: Write) -> None:
+        """Add the next write. Batches end where stored segments do.
 
-    def apply(self, writes: Sequence[Write]) -> None:
-        """Apply writes in order. Cost: see `delta.folding`, and 10 µs a deletion."""
+        Cost: see `delta.folding`, and 10 µs a deletion.
+        """
+        if not self._batch:
+            self._size = self._segments.next_size()
+        self._batch.append(write)
+        self._puts += write.document is not None
+        if self._puts == self._size or len(self._batch) == BATCH:
+            self._apply()
+        if self._passages is not None:
+            for passage_write in self._of_passages.of(write):
+                self._passages.add(passage_write)
+
+    def state(self, last: LogPosition, statistics: CollectionStatistics | None = None) -> State:
+        """Return the state after all writes. Cost O(max_doc + V), 3 ms for 300,000 documents.
+
+        last        the last of them
+        statistics  of all partitions; None for an index without partitions
+        """
+        self._apply()
+        built, live = self._built, self._statistics.live.copy()
+        snapshot = self._snapshot(live, statistics)
+        documents = self._records.reader(live)
+        fields = self._fields.fields(live, only_built=statistics is not None)
+        self._filters = FilterCache(fields, len(snapshot), documents.existing, self._filters)
+        passages = None
+        if self._passages is not None:
+            of_passages = None if statistics is None else statistics.passages
+            state = self._passages.state(last, of_passages)
+            passages = PassageIndex.of(state, self._of_passages.document_of, documents)
+        growing = (self._folded, self._records, self._reverse)
+        return replace(
+            built,
+            info=replace(
+                built.info,
+                documents=snapshot.query_kernel.local_counts.documents,
+                last=last,
+                drift=replace(self._statistics.drift, bytes=sum(part.bytes for part in growing)),
+                trained=self._statistics.trained.copy() if statistics is None else None,
+            ),
+            snapshot=snapshot,
+            documents=documents,
+            passages=passages,
+            fields=fields,
+            filters=self._filters,
+            texts=self._texts,
+        )
+
+    def _apply(self) -> None:
+        """Apply the writes of the batch in order."""
+        writes, self._batch, self._puts = self._batch, [], 0
         documents = [write.document for write in writes if write.document is not None]
         if documents:
             segment = self._fold(documents)
@@ -188,24 +245,8 @@ class DeltaIndex:
             self._folded.add_segment(segment)
         return segment
 
-    def drift(self) -> Drift:
-        """Return the drift from the training. Cost: none."""
-        growing = (self._folded, self._records, self._reverse)
-        return self._statistics.drift(sum(part.bytes for part in growing))
-
-    def trained(self) -> DocumentMask:
-        """Return which documents have the words of one of the training: (N,)."""
-        return self._statistics.trained
-
-    def snapshot(
-        self, statistics: CollectionStatistics | None = None
-    ) -> tuple[Snapshot, DocumentReader, Fields]:
-        """Return the present state. Cost O(max_doc + V), 3 ms for 300,000 documents.
-
-        statistics  of all partitions; None for an index without partitions
-        """
-        base, live = self._base, self._statistics.live.copy()
-        vocabulary, of_all, length = self._vocabulary, None, self._length
+    def _snapshot(self, live: DocumentMask, statistics: CollectionStatistics | None) -> Snapshot:
+        base, vocabulary, of_all, length = self._base, self._vocabulary, None, self._length
         answers, spaces = self._answers, self._vectors.spaces()
         if statistics is not None:
             built = base.collection
@@ -224,11 +265,10 @@ class DeltaIndex:
         _ = segments.best  # computed here, so that no query waits for it
         later_common = sorted(later[term] for term in self._later_common & later.keys())
         common = np.concatenate((base.common, np.array(later_common, np.int64)))
-        settings = self._settings
+        settings, counts = self._settings, self._statistics.counts(terms)
         weighting = TermWeighting(settings.burstiness, common, settings.common_weight, settings.idf)
-        counts = self._statistics.counts(terms)
         query_kernel = QueryKernel.of(segments, counts, weighting, of_all)
-        snapshot = replace(
+        return replace(
             base,
             vocabulary=vocabulary.without(query_kernel.counts.frequencies == 0),
             query_kernel=query_kernel,
@@ -247,74 +287,6 @@ class DeltaIndex:
             vectors=spaces,
             answers=answers.present(),
         )
-        fields = self._fields.fields(live, only_built=statistics is not None)
-        return snapshot, self._records.reader(live), fields
 
     def _outdate_answers(self, rows: SparseRows) -> None:
         self._answers.write(distinct_terms(rows.indices)[0].tolist(), len(self._vocabulary))
-
-
-BATCH = 2_000
-"""Writes that are applied at once."""
-
-
-class Delta:
-    """The writes to a state as it was built, and to its passages."""
-
-    def __init__(self, built: State) -> None:
-        self._built, self._delta = built, DeltaIndex(built)
-        self._filters, self._texts = built.filters.extended(), built.texts.extended()
-        self._batch: list[Write] = []
-        self._puts = 0  # documents of the batch
-        self._size = 0  # documents that end it
-        self._passages: Delta | None = None
-        if built.passages is not None:
-            self._passages = Delta(built.passages.state)
-            words = built.info.settings.passage_words or PASSAGE_WORDS
-            self._of_passages = PassageWrites(built.passages, built.documents, words)
-
-    def add(self, write: Write) -> None:
-        """Add the next write. Batches end where stored segments do."""
-        if not self._batch:
-            self._size = self._delta.next_size()
-        self._batch.append(write)
-        self._puts += write.document is not None
-        if self._puts == self._size or len(self._batch) == BATCH:
-            self._delta.apply(self._batch)
-            self._batch, self._puts = [], 0
-        if self._passages is not None:
-            for passage_write in self._of_passages.of(write):
-                self._passages.add(passage_write)
-
-    def state(self, last: LogPosition, statistics: CollectionStatistics | None = None) -> State:
-        """Return the state after all writes, of which this is the last.
-
-        statistics  of all partitions; None for an index without partitions
-        """
-        self._delta.apply(self._batch)
-        self._batch, self._puts = [], 0
-        snapshot, documents, fields = self._delta.snapshot(statistics)
-        count, built = snapshot.query_kernel.local_counts.documents, self._built
-        self._filters = FilterCache(fields, len(snapshot), documents.existing, self._filters)
-        passages = None
-        if self._passages is not None:
-            document_of = self._of_passages.document_of()
-            of_passages = None if statistics is None else statistics.passages
-            state = self._passages.state(last, of_passages)
-            passages = PassageIndex.of(state, document_of, documents)
-        return replace(
-            built,
-            info=replace(
-                built.info,
-                documents=count,
-                last=last,
-                drift=self._delta.drift(),
-                trained=None if statistics is not None else self._delta.trained(),
-            ),
-            snapshot=snapshot,
-            documents=documents,
-            passages=passages,
-            fields=fields,
-            filters=self._filters,
-            texts=self._texts,
-        )

@@ -30,7 +30,7 @@ class LiveStatistics:
     trained  (N,) which of them have the words of one of the training
     terms    number of terms of the training, which have the first numbers
     length   quantised mean length of the documents of the training
-    drift    of the build from its training
+    drift    from the training; at first that of the build
     For one thread at a time.
     """
 
@@ -43,17 +43,13 @@ class LiveStatistics:
         length: float,
         drift: Drift,
     ) -> None:
-        self._terms, self._length, self._drift = terms, length, drift
+        self._terms, self._length, self.drift = terms, length, drift
         self._documents = len(lengths)
         self._words = int(lengths.sum(dtype=np.int64))
-        self._live, self._lengths = GrowableArray(np.bool_), GrowableArray(np.int32)
-        self._live.extend(np.ones(len(lengths), np.bool_))
-        self._lengths.extend(lengths)
-        self._trained = GrowableArray(np.bool_)
-        self._trained.extend(trained)
-        self._frequencies, self._occurrences = GrowableArray(np.int64), GrowableArray(np.int64)
-        self._frequencies.extend(counts.frequencies)
-        self._occurrences.extend(counts.occurrences)
+        self._live = GrowableArray.of(np.ones(len(lengths), np.bool_))
+        self._trained, self._lengths = GrowableArray.of(trained), GrowableArray.of(lengths)
+        self._frequencies = GrowableArray.of(counts.frequencies)
+        self._occurrences = GrowableArray.of(counts.occurrences)
 
     @property
     def live(self) -> DocumentMask:
@@ -62,8 +58,8 @@ class LiveStatistics:
 
     @property
     def trained(self) -> DocumentMask:
-        """Return which documents have the words of one of the training: (N,)."""
-        return self._trained.rows.copy()
+        """Return which documents have the words of one of the training: (N,); writes change it."""
+        return self._trained.rows
 
     @property
     def lengths(self) -> npt.NDArray[np.int32]:
@@ -83,10 +79,6 @@ class LiveStatistics:
             np.concatenate((self._frequencies.rows, missing)),
             np.concatenate((self._occurrences.rows, missing)),
         )
-
-    def drift(self, size: int) -> Drift:
-        """Return the drift from the training; `size` is bytes of memory."""
-        return replace(self._drift, bytes=size)
 
     def add(self, lengths: npt.NDArray[np.int32], rows: SparseRows, terms: int) -> None:
         """Add the next documents: their lengths and counts; `terms` is the number of all terms."""
@@ -111,18 +103,18 @@ class LiveStatistics:
         for before, after in kept:
             trained[after] = trained[before]
         after_trained = np.array([after for _, after in kept if trained[after]], np.int64)
-        self._drift = replace(  # `add` counted them
-            self._drift,
-            added=self._drift.added - len(after_trained),
-            words=self._drift.words - int(self._lengths.rows[after_trained].sum(dtype=np.int64)),
+        self.drift = replace(  # `add` counted them
+            self.drift,
+            added=self.drift.added - len(after_trained),
+            words=self.drift.words - int(self._lengths.rows[after_trained].sum(dtype=np.int64)),
         )
         self._count(doc_ids, rows, -1)
         gone = doc_ids[~np.isin(doc_ids, [before for before, _ in kept])]
         of_training = int(trained[gone].sum())
-        self._drift = replace(
-            self._drift,
-            deleted=self._drift.deleted + of_training,
-            passed=self._drift.passed + len(gone) - of_training,
+        self.drift = replace(
+            self.drift,
+            deleted=self.drift.deleted + of_training,
+            passed=self.drift.passed + len(gone) - of_training,
         )
 
     def kept(
@@ -158,9 +150,9 @@ class LiveStatistics:
         is_later = ~self._trained.rows[doc_ids]
         self._documents += sign * len(doc_ids)
         self._words += sign * int(lengths.sum())
-        self._drift = replace(
-            self._drift,
-            added=self._drift.added + sign * int(is_later.sum()),
-            words=self._drift.words + sign * int(lengths[is_later].sum()),
-            unseen=self._drift.unseen + sign * int(counts[numbers >= self._terms].sum()),
+        self.drift = replace(
+            self.drift,
+            added=self.drift.added + sign * int(is_later.sum()),
+            words=self.drift.words + sign * int(lengths[is_later].sum()),
+            unseen=self.drift.unseen + sign * int(counts[numbers >= self._terms].sum()),
         )

@@ -98,8 +98,7 @@ class PassageWrites:
         self._built, self._documents, self._words = built, documents, words
         self._ids: dict[str, list[str]] = {}  # passages of later documents
         self._next = len(documents)
-        self._document_of = GrowableArray(np.int32)
-        self._document_of.extend(built.document_of)
+        self._document_of = GrowableArray.of(built.document_of)
 
     def of(self, write: Write) -> list[Write]:
         """Return a write of a document as writes of its passages, deletions first."""
@@ -116,6 +115,7 @@ class PassageWrites:
         puts = [Write(write.seq, passage.id, passage) for passage in passages]
         return [*(Write(write.seq, id_, None) for id_ in sorted(gone)), *puts]
 
+    @property
     def document_of(self) -> npt.NDArray[np.int32]:
         """Return the document of each passage so far."""
         return self._document_of.rows
