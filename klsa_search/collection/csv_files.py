@@ -19,7 +19,7 @@ from klsa_search.collection.csv_dialects import (
     recognised_tsv,
     split_lines,
 )
-from klsa_search.collection.encodings import decoded_lines, encoding_advice
+from klsa_search.collection.encodings import decoded_lines
 from klsa_search.collection.files.formats import format_of
 from klsa_search.collection.intake import Intake
 from klsa_search.collection.model import Document, TruncatedFile, text_fault
@@ -155,8 +155,6 @@ def _fault(cells: list[Any], header: list[str], dialect: Dialect) -> str | None:
         return None
     counts = f"{len(cells):,} cells under a header of {len(header):,}"
     if not further:
-        after = f"after {shown(cells[-1])}{encoding_advice(''.join(cells))}"
-        return f"{counts}: none for column {header[len(cells)]!r} {after}"
+        return f"{counts}: none for column {header[len(cells)]!r} after {shown(cells[-1])}"
     hint = "" if dialect.quote is None else f"; a cell with {dialect.delimiter!r} needs quotes"
-    hint = encoding_advice("".join(cells)) or hint
     return f"{counts}: no column for {shown(further[0])}{hint}"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from klsa_search.collection.lines import (
     NAMES,
@@ -33,7 +33,6 @@ _OTHER_SCRIPTS: Final = [
 _MULTI_BYTE: Final = ("cp932", "cp949", "gb18030", "big5", "euc_jp")
 """From the one that is taken first if a short text is as usual in several."""
 _SHORT: Final = 80  # bytes of two-byte characters that are too few for charset-normalizer
-_UNSURE: Final = 40  # bytes beyond ASCII up to which other encodings are named
 _COMMON: Final = 0.8  # least share of common characters in a short text
 # Languages, and the encodings of programs that write them, from the most frequent one.
 _LATIN: Final = (
@@ -86,31 +85,19 @@ def detect_encoding(text: Iterable[bytes]) -> str | None:
     >>> detect_encoding(["Die Pumpe verliert Kühlmittel".encode("cp1252")])
     'cp1252'
     """
-    return _detection(text).codec
-
-
-class _Detection(NamedTuple):
-    """The codec of a text, as of `detect_encoding`, and others that a short text may have."""
-
-    codec: str | None
-    alternatives: tuple[str, ...] = ()
-
-
-def _detection(text: Iterable[bytes]) -> _Detection:
     sample = b"".join(_sampled(text))
     beyond = [c for c in sample.decode("utf-8", "surrogateescape") if c > "\x7f"]
     invalid = sum("\udc80" <= c <= "\udcff" for c in beyond)
     if not invalid or len(beyond) > 3 * invalid:
-        return _Detection("utf-8")
+        return "utf-8"
     words = [word for word in _WORD.findall(sample) if not word.isascii()]
     high = sum(byte > 0x7F for word in words for byte in word)
     if high <= _MOST_BEYOND * sum(map(len, words)):
         letters = sum("\xc0" <= character <= "\u024f" for character in beyond)
         if letters > _MIXED * invalid:  # lines of both: those that are not UTF-8 are refused
-            return _Detection("utf-8")
-        codec = _latin_encoding(sample)
-        return _Detection(codec, _other_latin(sample, codec) if high <= _UNSURE else ())
-    return _detection_of_script(sample)
+            return "utf-8"
+        return _latin_encoding(sample)
+    return _encoding_of_script(sample)
 
 
 def decoded(data: bytes, *encodings: str | None) -> str:
@@ -157,13 +144,16 @@ def decoded_lines(
     detected: str | None = None
     for number, line in lines(path):
         if detected is None and not _is_utf8(line):
-            detected, further = _detected(*_version(path))
+            detected = _detected(*_version(path))
             if detected is None:
                 raise TruncatedFile(
                     f"{path}:{number}: the encoding is not UTF-8 and cannot be told; {STEP}"
                 )
             if detected != "utf-8":
-                note(_note(detected, further, number))
+                note(
+                    f"read as {NAMES[detected]}, because it is not UTF-8 (first in line "
+                    f"{number:,}); if letters are wrong, {STEP}"
+                )
         if detected in (None, "utf-8"):
             yield number, line
             continue
@@ -173,31 +163,10 @@ def decoded_lines(
             raise invalid_encoding(path, number, detected, error) from None
 
 
-def encoding_advice(text: str) -> str:
-    r"""Return the end of an error about a text with escape sequences of ISO 2022; "" for others.
-
-    >>> encoding_advice("\x1b$B%]\x1b(B"), encoding_advice("\x1b[31mred")
-    ('; name the encoding (--encoding iso2022_jp, in Python encoding=)', '')
-    """
-    return "; name the encoding (--encoding iso2022_jp, in Python encoding=)" * ("\x1b$" in text)
-
-
-def _note(detected: str, further: Sequence[str], number: int) -> str:
-    """Return what was detected at a line, and what to do if it is wrong."""
-    fact = f"read as {NAMES[detected]}, because it is not UTF-8 (first in line {number:,})"
-    if further:
-        named = " or ".join(NAMES[other] for other in further)
-        fact += f", but the text is too short to be sure: it could be {named}"
-    return (
-        f"{fact}; if letters are wrong, name the encoding, as in --encoding "
-        f"{further[0] if further else detected} (in Python encoding=)"
-    )
-
-
 @lru_cache(maxsize=64)
-def _detected(path: Path, _size: int, _changed: int) -> _Detection:
+def _detected(path: Path, _size: int, _changed: int) -> str | None:
     """Return the encoding of a version of a file."""
-    return _detection(line.encode("utf-8", "surrogateescape") for _, line in lines(path))
+    return detect_encoding(line.encode("utf-8", "surrogateescape") for _, line in lines(path))
 
 
 def _version(path: Path) -> tuple[Path, int, int]:
@@ -235,20 +204,6 @@ def _latin_encoding(sample: bytes) -> str | None:
     return codecs[shares.index(min(shares))] if min(shares) <= _MOST_IMPLAUSIBLE else None
 
 
-def _other_latin(sample: bytes, codec: str | None) -> tuple[str, ...]:
-    """Return the encodings of Latin letters in which a text would have other plausible letters."""
-    if codec is None:
-        return ()
-    text = sample.decode(codec, "replace")
-    return tuple(
-        other
-        for other in (_WESTERN[0], *(codecs[0] for _, codecs in _LATIN))
-        if other != codec
-        and sample.decode(other, "replace") != text
-        and not _implausible(sample, other)
-    )
-
-
 def _implausible(sample: bytes, codec: str) -> float:
     """Return the share of signs within words, and of capitals after small letters."""
     try:
@@ -269,36 +224,34 @@ def _implausible(sample: bytes, codec: str) -> float:
     return wrong / len(pairs) if pairs else 0.0
 
 
-def _detection_of_script(sample: bytes) -> _Detection:
+def _encoding_of_script(sample: bytes) -> str | None:
     """Return the encoding of a text in another script, by charset-normalizer if it is long."""
     size = sum(byte > 0x7F for byte in sample)
-    if size <= _SHORT and (short := _short_detection(sample, size)) is not None:
-        return short
+    if size <= _SHORT and (codec := _encoding_of_short(sample)) is not None:
+        return codec
     from charset_normalizer import from_bytes
 
     matches = list(from_bytes(sample, cp_isolation=_OTHER_SCRIPTS, preemptive_behaviour=False))
     if not matches:
-        return _Detection(None)
+        return None
     scores = [match.coherence - match.chaos for match in matches]
     best = matches[scores.index(max(scores))]
     if best.encoding in _GREEK:  # they differ in one capital, which is a sign in the other
-        return _Detection(max(_GREEK, key=lambda codec: _letters(sample, codec)))
+        return max(_GREEK, key=lambda codec: _letters(sample, codec))
     # Any bytes are letters of several alphabets, but few are valid in an encoding of two bytes.
     if scores.count(max(scores)) > 1 and best.encoding not in _MULTI_BYTE:
-        return _Detection(None)
-    return _Detection(best.encoding)
+        return None
+    encoding: str = best.encoding
+    return encoding
 
 
-def _short_detection(sample: bytes, size: int) -> _Detection | None:
+def _encoding_of_short(sample: bytes) -> str | None:
     """Return the encoding of two bytes in which most characters are common; None without one."""
     shares = {codec: _common_share(sample, codec) for codec in _MULTI_BYTE}
-    order = sorted(_MULTI_BYTE, key=lambda codec: -shares[codec])
-    if shares[order[0]] < _COMMON:
-        return None
-    if shares["euc_jp"] == shares[order[0]] and _has_kana(sample.decode("euc_jp")):
-        order = sorted(order, key=lambda codec: codec != "euc_jp")
-    likely = [codec for codec in order[1:] if shares[codec] > 0.9 * shares[order[0]]]
-    return _Detection(order[0], tuple(likely) if size <= _UNSURE else ())
+    best = max(_MULTI_BYTE, key=lambda codec: shares[codec])
+    if shares["euc_jp"] == shares[best] > 0 and _has_kana(sample.decode("euc_jp")):
+        best = "euc_jp"
+    return best if shares[best] >= _COMMON else None
 
 
 def _common_share(sample: bytes, codec: str) -> float:

@@ -18,7 +18,6 @@ from klsa_search.collection.columns import (
     listed,
     may_name_ids,
 )
-from klsa_search.collection.encodings import encoding_advice
 from klsa_search.collection.intake import Intake, read_ahead
 from klsa_search.collection.json_values import list_of
 from klsa_search.collection.model import Document, text_fault
@@ -107,7 +106,7 @@ def row_documents(
 
     columns, numbered = intake.begin(path, names, key=key, following=following)
     step = "; if this line is a document, add one above it with the names of the columns"
-    columns.refuse_without_text(names, header.origin, encoding_advice("".join(names)) or step)
+    columns.refuse_without_text(names, header.origin, step)
     texts, missing = columns.texts_in(names), 0
     for origin, cells in table:
         record = header.record(cells)
