@@ -12,7 +12,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final
 
-from klsa_search.collection.intake import Intake, read_ahead
+from klsa_search.collection.intake import Intake
 from klsa_search.collection.json_layouts import Layout, layout_of
 from klsa_search.collection.json_values import without_types
 from klsa_search.collection.lines import head, lines, open_text, translate_read_errors
@@ -182,49 +182,17 @@ def json_documents(path: Path, intake: Intake) -> Iterator[Document]:
     each ID.
     """
     is_array = head(path, CHUNK).lstrip(_BLANKS).startswith("[")
-    if is_array:
-        first, rows = read_ahead(elements(path))
-    else:
-        first = list(islice(values := _values(path), 2))
-        rows = chain(first, values)
-    if is_array and _are_tables([row for _, row in first]):
-        rows = _enclosed(first[0][0], _tables(row for _, row in rows), path, intake)
-    elif len(first) == 1 and not is_array:
+    rows = elements(path) if is_array else _values(path)
+    first = [] if is_array else list(islice(rows, 2))
+    if len(first) == 1:
         rows = _enclosed(*first[0], path, intake)
     elif intake.options.records:
-        raise CollectionError(f"{path}: {_NO_LISTS}", field="records")
+        raise CollectionError(
+            f"{path}: is no single object with lists; leave out records", field="records"
+        )
+    else:
+        rows = chain(first, rows)
     yield from intake.documents(path, _objects(rows, path, intake))
-
-
-def _are_tables(elements: list[Any]) -> bool:
-    """Return whether an array begins with these elements as phpMyAdmin writes tables."""
-    kinds = [element.get("type") if isinstance(element, dict) else None for element in elements]
-    is_export = kinds[:1] == ["header"] and all(kind in _OF_TABLES for kind in kinds[1:])
-    return is_export and any(map(_is_table, elements))
-
-
-_OF_TABLES: Final = ("database", "table")
-
-
-def _is_table(element: Any) -> bool:
-    is_named = isinstance(element, dict) and isinstance(element.get("name"), str)
-    return is_named and isinstance(element.get("data"), list)
-
-
-def _tables(elements: Iterable[Any]) -> dict[str, list[Any]]:
-    """Return the rows of tables by name; with their databases if two have the same name."""
-    tables = [element for element in elements if _is_table(element)]
-    counts = Counter(table["name"] for table in tables)
-    content: dict[str, list[Any]] = {}
-    for table in tables:
-        name = table["name"]
-        if counts[name] > 1 and "database" in table:
-            name = f"{table['database']}.{name}"
-        content.setdefault(name, []).extend(table["data"])
-    return content
-
-
-_NO_LISTS: Final = "is no single object with lists; leave out records"
 
 
 def _objects(

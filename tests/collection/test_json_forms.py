@@ -85,51 +85,13 @@ def test_the_list_with_most_text_is_read_unless_another_is_named(tmp_path):
         read(path, records="cards")
 
 
-def test_the_rows_of_a_table_are_read_among_objects_about_it(tmp_path):
-    """As phpMyAdmin writes them."""
+def test_records_need_a_single_object_with_lists(tmp_path):
     path = tmp_path / "posts.json"
-    about = [{"type": "header", "comment": "Export of posts"}, {"type": "database", "name": "x"}]
-    path.write_text(json.dumps([*about, {"type": "table", "name": "posts", "data": [PUMP]}]))
-    assert read(path)[0] == [("1", "Pump", "The pump leaks")]
-    names = ("posts", "comments")
-    tables = [{"type": "table", "name": n, "data": [PUMP | {"id": n}]} for n in names]
-    path.write_text(json.dumps([*about, *tables]))
-    rows, source = read(path)
-    assert [id_ for id_, _, _ in rows] == ["posts"]
-    fact = "the list 'comments' is not read; --records comments reads that list instead"
-    assert f"{path}: {fact} (in Python records=)" in source.notes
-    assert [id_ for id_, _, _ in read(path, records="comments")[0]] == ["comments"]
     path.write_text(json.dumps([PUMP]))
     with pytest.raises(CollectionError, match="is no single object with lists; leave out records"):
         read(path, records="posts")
     path.write_text(json.dumps([{"name": "x", "notes": [PUMP]}, {"name": "y", "notes": [VALVE]}]))
     assert [title for _, title, _ in read(path)[0]] == ["x", "y"]
-
-
-def test_tables_of_two_databases_may_have_the_same_name(tmp_path):
-    path = tmp_path / "all.json"
-    tables = [
-        part
-        for name, row in (("shop", PUMP), ("blog", VALVE))
-        for part in (
-            {"type": "database", "name": name},
-            {"type": "table", "name": "posts", "database": name, "data": [row]},
-        )
-    ]
-    path.write_text(json.dumps([{"type": "header", "comment": "Export"}, *tables]))
-    notes = read(path)[1].notes
-    assert any("'shop.posts'" in note for note in notes)
-    assert any("'blog.posts'" in note for note in notes)
-    for name, title in (("shop", "Pump"), ("blog", "Valve")):
-        assert [row[1] for row in read(path, records=f"{name}.posts")[0]] == [title]
-
-
-@pytest.mark.parametrize("kind", ["item", "table", "database"])
-def test_documents_of_a_type_header_are_no_tables(tmp_path, kind):
-    path = tmp_path / "parts.json"
-    parts = [{"type": "header", "comment": "nice text", "name": "n1"}, {"type": kind, "name": "n2"}]
-    path.write_text(json.dumps(parts))
-    assert [title for _, title, _ in read(path)[0]] == ["n1", "n2"]
 
 
 def test_a_list_is_named_in_python_and_in_one_line(tmp_path):
