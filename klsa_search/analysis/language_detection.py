@@ -17,16 +17,12 @@ from klsa_search.analysis.languages import AUTO, NONE, language_codes
 if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
 
-MAX_CHARACTERS: Final = 2_000
-"""Characters of a text that are read."""
-
+MAX_CHARACTERS: Final = 2_000  # characters of a text that are read
 MIN_CHARACTERS: Final = 60
 """Letters that must agree on a language, times the confidence in it: with fewer, names and codes
 are taken for another language than that of the text."""
 
-MIN_SHARE: Final = 0.1
-"""Share of the texts from which a further language is one of a collection."""
-
+MIN_SHARE: Final = 0.1  # share of the texts from which a further language is one of a collection
 _MIN_WORDS: Final = 6  # distinct ones: a line that is repeated tells no more than once
 _LEAST_IN_SCRIPT: Final = 10  # of a script that says the language
 _CLEAR: Final = 0.5  # share of the text from which one language is that of a collection

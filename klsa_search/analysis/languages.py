@@ -21,9 +21,7 @@ import stopwordsiso
 
 from klsa_search.errors import SettingsError
 
-NONE: Final = "none"
-"""Language without stop words; stemmer that changes nothing."""
-
+NONE: Final = "none"  # language without stop words; stemmer that changes nothing
 AUTO: Final = "auto"
 """Stemmer of the language: Porter's for English. Language to be detected, English until then."""
 

@@ -21,8 +21,7 @@ import numpy.typing as npt
 
 from klsa_search.core.build_settings import PASSAGE_WORDS
 
-SEPARATOR: Final = " › "
-"""Between the headings of a path."""
+SEPARATOR: Final = " › "  # between the headings of a path
 
 
 class Passage(NamedTuple):

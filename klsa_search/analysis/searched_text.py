@@ -80,9 +80,7 @@ def language_stated(document: Document, field: str | None) -> str:
 MAX_IDENTIFIER: Final = 40
 """Characters of an identifier, at most; longer words are hashes and encoded data."""
 
-MAX_PARTS: Final = 6
-"""Parts of an identifier, at most."""
-
+MAX_PARTS: Final = 6  # parts of an identifier, at most
 CODE: Final = 0.04
 """Names of code for each word, from which identifiers are searched by their parts. They are 0.39 in
 functions of Python, 0.12 in its docstrings and 0.05 in the guides of AWS, which gain; at most 0.033

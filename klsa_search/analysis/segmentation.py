@@ -73,8 +73,7 @@ _NAME: Final = re.compile(
 _NAME_SIGNS: Final = {"++": 1, "#": 1, ".net": 0, ".NET": 0, ".Net": 0}
 """Signs of names, and the number of letters before them; `str.find` is faster than a pattern."""
 
-Span = tuple[int, int, bool]
-"""Start and end of a word or pair, and whether it is a pair."""
+Span = tuple[int, int, bool]  # start and end of a word or pair, and whether it is a pair
 
 
 def words(text: str) -> list[str] | None:

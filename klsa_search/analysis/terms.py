@@ -23,21 +23,15 @@ from klsa_search.analysis.languages import (
 from klsa_search.analysis.unicode import ACCENTS, HAMZAS, Accents, bare, nfkc
 from klsa_search.core.build_settings import AnalysisSettings
 
-LONGEST_WORD: Final = 255
-"""Limit of a word in characters; longer ones are left out."""
-
-CACHED_WORDS: Final = 2**16
-"""Limit of the cache of words in entries, about 12 MB."""
-
+LONGEST_WORD: Final = 255  # limit of a word in characters; longer ones are left out
+CACHED_WORDS: Final = 2**16  # limit of the cache of words in entries, about 12 MB
 SHORT_CODES: Final = 33
 """Stop words with a code of one byte in the forward index: all of the short list."""
 
 CODED_STOP_WORDS: Final = 1400
 """Stop words that the forward index tells apart, at most: more than are on any list."""
 
-_MORE_CODES: Final = 129
-"""Code of the first stop word whose code has two bytes."""
-
+_MORE_CODES: Final = 129  # code of the first stop word whose code has two bytes
 LAST_STOP_CODE: Final = _MORE_CODES + 2 * (CODED_STOP_WORDS - SHORT_CODES) - 1
 """Code of the last stop word, in capitals."""
 

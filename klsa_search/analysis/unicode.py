@@ -56,8 +56,7 @@ APOSTROPHES: Final = "'\u2018\u2019\u201b\u2032\u02b9\u02bb-\u02bd\u02c8\u055a\u
 """Characters typed as apostrophes, as ranges of a pattern."""
 APOSTROPHE_LETTERS: Final = "\u02b9\u02bb-\u02bd\u02c8\ua78b\ua78c"
 """Those that Unicode takes for letters."""
-DOUBLE_QUOTES: Final = '"\u201c\u201d\u05f4'
-"""Characters typed as double quotes."""
+DOUBLE_QUOTES: Final = '"\u201c\u201d\u05f4'  # characters typed as double quotes
 _HEBREW: Final = "[\u0591-\u05c7\u05d0-\u05f2]"
 QUOTE_IN_HEBREW: Final = f"(?<={_HEBREW})(?:[{APOSTROPHES}]{{1,2}}|[{DOUBLE_QUOTES}])(?={_HEBREW})"
 """Pattern of gershayim or geresh within a word, as any keyboard types them."""

@@ -296,8 +296,7 @@ class Columns:
         return replace(self, title=titles[0])
 
 
-PLAIN: Final = Columns()
-"""The columns of the usual names."""
+PLAIN: Final = Columns()  # the columns of the usual names
 
 
 def _of_two_words(role: str, names: Iterable[str]) -> list[str]:
@@ -343,10 +342,8 @@ def _in_one_object(names: Iterable[str]) -> dict[str, list[str]]:
     }
 
 
-SAMPLE: Final = 50
-"""Records at the beginning that tell which columns have prose."""
-_MIN_WORDS: Final = 4
-"""Words of a value of prose, on average."""
+SAMPLE: Final = 50  # records at the beginning that tell which columns have prose
+_MIN_WORDS: Final = 4  # words of a value of prose, on average
 _MIN_DISTINCT: Final = 0.5
 """Share of values that differ, at least: removed posts all have the same text."""
 _WORD: Final = re.compile(r"[^\W\d_]+")

@@ -12,15 +12,11 @@ from typing import Any, Final, NamedTuple
 from klsa_search.collection.lines import decoded_head, head_bytes
 from klsa_search.core.wording import counted
 
-DELIMITERS: Final = ",;\t|^"
-"""Delimiters that are recognised."""
-
-SAMPLE: Final = 65_536
-"""Bytes at the start of a file that decide its delimiter and quoting."""
+DELIMITERS: Final = ",;\t|^"  # delimiters that are recognised
+SAMPLE: Final = 65_536  # bytes at the start of a file that decide its delimiter and quoting
 
 
-MAX_PREAMBLE: Final = 20
-"""Lines before the header, at most."""
+MAX_PREAMBLE: Final = 20  # lines before the header, at most
 
 
 class Dialect(NamedTuple):

@@ -48,8 +48,7 @@ def has_codes(name: str, records: Iterable[Mapping[str, Any]]) -> bool:
 
 
 _NO_TEXT: Final = "no title and no text"
-_SHOWN_COLUMNS: Final = 20
-"""Columns that an error lists, at most."""
+_SHOWN_COLUMNS: Final = 20  # columns that an error lists, at most
 
 
 def read_ahead(rows: Iterator[_Row]) -> tuple[list[_Row], Iterator[_Row]]:

@@ -17,8 +17,7 @@ from klsa_search.collection.reading_options import CheckedReadingOptions
 from klsa_search.core.installation import require
 from klsa_search.errors import CollectionError, FetchError
 
-PREFIX: Final = "irds:"
-"""Prefix of the name of a data set."""
+PREFIX: Final = "irds:"  # prefix of the name of a data set
 _NOT_METADATA: Final = frozenset({"doc_id", "title", "text", "default_text"})
 
 

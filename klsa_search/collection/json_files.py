@@ -105,9 +105,7 @@ def _limit(error: ValueError | RecursionError) -> str:
     return "a whole number has too many digits; write it as a text, in quotes"
 
 
-_TYPED: Final = '"$'
-"""In the text of a value that may have types of MongoDB."""
-
+_TYPED: Final = '"$'  # in the text of a value that may have types of MongoDB
 ARRAY_START: Final = re.compile(r"\[\s*(?:[{\"]|\]\s*\Z)")
 """Matches the beginning of an array of objects or texts, or an empty one."""
 CHUNK: Final = 2**16

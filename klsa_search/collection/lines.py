@@ -46,9 +46,7 @@ _OTHER: Final = "leave out --encoding, which detects it, or name another (in Pyt
 
 LARGEST_UNPACKED: Final = 2**32
 """Limit of the decompressed size of an archive in bytes, and of a file that was compressed well."""
-_GREATEST_RATIO: Final = 250
-"""Times its size to which any file is decompressed."""
-
+_GREATEST_RATIO: Final = 250  # times its size to which any file is decompressed
 LONGEST_LINE: Final = 2**28
 """Limit of a line in bytes: a few compressed kB may contain one of many GB."""
 

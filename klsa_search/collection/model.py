@@ -14,12 +14,8 @@ from klsa_search.errors import BadDocument, CollectionError
 MAX_DEPTH: Final = 100
 """Limit of nesting in metadata; JSON libraries handle some hundreds of levels."""
 
-MAX_ID_BYTES: Final = 512
-"""Size limit of an ID."""
-
-MAX_DOCUMENT_BYTES: Final = 10 * 2**20
-"""Size limit of a document as JSON."""
-
+MAX_ID_BYTES: Final = 512  # size limit of an ID
+MAX_DOCUMENT_BYTES: Final = 10 * 2**20  # size limit of a document as JSON
 _CONTAINERS: Final = (Mapping, list, tuple)
 
 

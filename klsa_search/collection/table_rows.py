@@ -126,8 +126,7 @@ def row_documents(
         )
 
 
-_Table = Iterator[tuple[str, list[Any]]]
-"""Rows with as many cells as the header, and their origins."""
+_Table = Iterator[tuple[str, list[Any]]]  # rows with as many cells as the header, and their origins
 
 
 def _table(

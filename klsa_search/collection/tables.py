@@ -27,9 +27,7 @@ from klsa_search.core.installation import require
 from klsa_search.core.wording import counted
 from klsa_search.errors import CollectionError
 
-PREFIX: Final = "sqlite:"
-"""Begins a source that is a table or query of a SQLite database."""
-
+PREFIX: Final = "sqlite:"  # begins a source that is a table or query of a SQLite database
 _SOURCE: Final = re.compile(
     r"sqlite:(?P<file>.+?)\?(?:table=(?P<table>.+)|query=(?P<query>.+))", re.DOTALL
 )

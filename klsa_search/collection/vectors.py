@@ -28,15 +28,13 @@ if TYPE_CHECKING:
 
 VECTORS: Final = "_vectors"
 
-LARGEST: Final = 127
-"""Largest absolute value in a stored vector."""
+LARGEST: Final = 127  # largest absolute value in a stored vector
 MAX_DIMENSION: Final = 8192
 MAX_SPACES: Final = 10
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
-Rows: TypeAlias = "npt.NDArray[np.int8]"
-"""(n, dimension), stored vectors."""
+Rows: TypeAlias = "npt.NDArray[np.int8]"  # (n, dimension), stored vectors
 
 
 def quantised(value: object) -> Rows:

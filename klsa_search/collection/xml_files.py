@@ -17,8 +17,7 @@ from klsa_search.collection.model import Document, TruncatedFile
 from klsa_search.errors import CollectionError
 
 _CHUNK: Final = 2**16
-_SAMPLE: Final = 2**21
-"""Bytes at the start of a file that decide which element is a document."""
+_SAMPLE: Final = 2**21  # bytes at the start of a file that decide which element is a document
 _NAMED: Final = frozenset(
     ["arr", "bool", "date", "double", "field", "float", "int", "long", "str", "text"]
 )

@@ -23,26 +23,17 @@ if TYPE_CHECKING:
 DocumentMask = npt.NDArray[np.bool_]
 """(N,) whether each document is in a set, in document order; engines read a bitmap, `Mask`."""
 
-Scores = npt.NDArray[np.floating[Any]]
-"""(N,) scores of the documents, in document order."""
-
-DocIds = npt.NDArray[np.integer[Any]]
-"""(n,) doc ids, 0..N-1."""
-
+Scores = npt.NDArray[np.floating[Any]]  # (N,) scores of the documents, in document order
+DocIds = npt.NDArray[np.integer[Any]]  # (n,) doc ids, 0..N-1
 Integers = npt.NDArray[np.integer[Any]]
 """(n,) whole numbers that are not doc ids, such as offsets and counts."""
 
-Numbers = npt.NDArray[np.int64]
-"""The same in 64 bits, as compiled loops take them."""
-
+Numbers = npt.NDArray[np.int64]  # the same in 64 bits, as compiled loops take them
 Basis = npt.NDArray[np.floating[Any]]
 """(N, k) orthonormal columns, that of the largest eigenvalue first."""
 
-Eigenvalues = npt.NDArray[np.floating[Any]]
-"""(k,) eigenvalues, largest first."""
-
-Matrix = npt.NDArray[np.floating[Any]]
-"""(m, n) dense matrix."""
+Eigenvalues = npt.NDArray[np.floating[Any]]  # (k,) eigenvalues, largest first
+Matrix = npt.NDArray[np.floating[Any]]  # (m, n) dense matrix
 
 
 class SparseRows(NamedTuple):
@@ -116,8 +107,7 @@ def values_at(
 
 _Number = TypeVar("_Number", bound=np.generic)
 
-_INITIAL_CAPACITY: Final = 1024
-"""Rows."""
+_INITIAL_CAPACITY: Final = 1024  # rows
 
 
 class GrowableArray:
@@ -195,8 +185,7 @@ class GrowableLists(Generic[_Number]):
         self._numbers.extend(numbers)
 
 
-_POSITIONS: Final = 2**16
-"""Texts whose positions are cached."""
+_POSITIONS: Final = 2**16  # texts whose positions are cached
 
 
 class SortedTexts(Sequence[str]):

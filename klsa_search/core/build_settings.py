@@ -15,10 +15,8 @@ from klsa_search.core.settings_group import OptionDisplay, SettingsGroup, confli
 LIST: Final = BeforeValidator(lambda value: tuple(value) if isinstance(value, list) else value)
 """Takes a list, as TOML and JSON have, for a tuple."""
 
-DateOrder = Literal["day-first", "month-first"]
-"""Order in dates such as 3/5/2025."""
-DecimalSign = Literal["comma", "point"]
-"""Sign before the decimals of a number."""
+DateOrder = Literal["day-first", "month-first"]  # order in dates such as 3/5/2025
+DecimalSign = Literal["comma", "point"]  # sign before the decimals of a number
 StopWordsName = Literal["short", "long", "none"]
 IdentifiersName = Literal["auto", "parts", "pairs", "off"]
 IdfName = Literal["lucene", "robertson", "atire"]
@@ -34,14 +32,11 @@ from the text between them, for example be a lemma.
 
 FieldType = Literal["keyword", "number", "date"]
 
-PASSAGE_WORDS = 300
-"""Words of a passage, by default."""
-
+PASSAGE_WORDS = 300  # words of a passage, by default
 MAX_BURSTINESS = 4
 """Limit of `burstiness`; above it scores of the longest query would not fit into 32 bits."""
 
-MAX_FIELDS = 100
-"""Limit of the number of metadata fields that are columns."""
+MAX_FIELDS = 100  # limit of the number of metadata fields that are columns
 
 
 def _joined(value: object) -> object:
@@ -294,8 +289,7 @@ class FieldSettings(FormSettings):
         return {name: separator for name, _, separator in (e.partition("=") for e in self.split)}
 
 
-_PASSAGES = "auto|off|[1-9][0-9]{1,4}"
-"""Pattern of the setting `passages`."""
+_PASSAGES = "auto|off|[1-9][0-9]{1,4}"  # pattern of the setting `passages`
 
 
 def _passages(value: object) -> object:

@@ -28,9 +28,7 @@ S = TypeVar("S")
 Q = TypeVar("Q")
 A = TypeVar("A")
 
-_EXIT_SECONDS: Final = 5.0
-"""Time to end for a worker that has closed its pipes."""
-
+_EXIT_SECONDS: Final = 5.0  # time to end for a worker that has closed its pipes
 _WORKER: Final = (
     "import pickle, sys; sys.path[:] = pickle.load(sys.stdin.buffer); "
     "from importlib import import_module; import_module(sys.argv[1]).serve()"

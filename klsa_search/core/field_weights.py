@@ -11,12 +11,8 @@ DEFAULT: Final = "title^2,text"
 DERIVED: Final = "^"
 """Begins the name of a part of a document that is made of its texts; no field can have it."""
 
-MAX_WEIGHT: Final = 16
-"""Limit of the weight of a field in an index: f(t,d) is a sum of weights."""
-
-MAX_SEARCHED: Final = 100
-"""Limit of the number of searched fields."""
-
+MAX_WEIGHT: Final = 16  # limit of the weight of a field in an index: f(t,d) is a sum of weights
+MAX_SEARCHED: Final = 100  # limit of the number of searched fields
 FieldWeights = str | Mapping[str, float]
 """Weights of fields: `title^3,text`, or `{"title": 3, "text": 1}`."""
 

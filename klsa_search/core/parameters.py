@@ -46,8 +46,7 @@ SpectralName = Literal["truncation", "squashing", "von-neumann", "exponential", 
 SPECTRAL_NAMES: Final = PluginName("spectral", get_args(SpectralName))
 
 MIN_BOOST = 0.01
-MAX_BOOST = 100
-"""Limits of the factor of a field in a query."""
+MAX_BOOST = 100  # limits of the factor of a field in a query
 
 
 def encodable(text: str) -> str:
@@ -202,12 +201,8 @@ class RankingSettings(SettingsGroup):
         return self
 
 
-SNIPPET: Final = 240
-"""Characters of a snippet by default."""
-
-LONGEST_SNIPPET: Final = 10_000
-"""Characters of a snippet, at most."""
-
+SNIPPET: Final = 240  # characters of a snippet by default
+LONGEST_SNIPPET: Final = 10_000  # characters of a snippet, at most
 PrefixName = Literal["last"]
 GroupName = Literal["document", "passage"]
 

@@ -47,21 +47,15 @@ NEIGHBOURS: Final = "neighbours"
 EXPANSION: Final = "expansion"
 FILES: Final = "files"
 
-VECTORS: Final = "vectors"
-"""Phase before a build that computes vectors."""
-
+VECTORS: Final = "vectors"  # phase before a build that computes vectors
 _PASSAGES: Final = "passages"
 
-WRITES: Final = "writes"
-"""Phase of a sync, after `DOCUMENTS`."""
-
+WRITES: Final = "writes"  # phase of a sync, after `DOCUMENTS`
 PHASES: Final = (DOCUMENTS, COUNTS, POSTINGS, EIGENVECTORS, NEIGHBOURS, EXPANSION, FILES)
 
 
-_REDRAWN: Final = 0.2
-"""Seconds between two updates of a bar in a notebook."""
-_WIDTH: Final = 100
-"""Characters per line in a notebook."""
+_REDRAWN: Final = 0.2  # seconds between two updates of a bar in a notebook
+_WIDTH: Final = 100  # characters per line in a notebook
 
 
 def of_passages(report: Progress) -> Progress:

@@ -25,13 +25,9 @@ from klsa_search.search.rankers import needs_eigenvectors
 
 LENGTHS = ((0.9, 0.4), (1.2, 0.4), (1.2, 0.75), (1.6, 0.6), (2.0, 0.75))
 """Values of (k1, b) to try besides those of the index; each costs a build."""
-TRIALS = 30
-"""Candidates with the (k1, b) of the index."""
-TRIALS_OF_LENGTHS = 6
-"""Candidates with each other (k1, b), besides one without further changes."""
-ALPHAS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
-"""Values of α to try without judgements."""
-
+TRIALS = 30  # candidates with the (k1, b) of the index
+TRIALS_OF_LENGTHS = 6  # candidates with each other (k1, b), besides one without further changes
+ALPHAS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)  # values of α to try without judgements
 _SPECTRAL = ("exponential", "gvsm", "squashing", "truncation", "von-neumann")
 _GAMMAS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.8)  # all below 1, which the von Neumann kernel needs
 _WITHOUT_GAMMA = ("gvsm", "truncation")

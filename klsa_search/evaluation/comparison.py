@@ -16,16 +16,10 @@ import numpy.typing as npt
 from klsa_search.errors import SettingsError
 from klsa_search.evaluation.measures import RunMeasures
 
-Differences = npt.NDArray[np.float64]
-"""(n,) value of a system minus that of the baseline, by query."""
-
-SAMPLES = 100_000
-"""Random sign flips if there are too many queries for all flips."""
-
-_EXACT = 16
-"""Up to this number of differing queries, all 2^n flips are fewer than the samples."""
-_CHUNK = 10_000
-"""Flips in memory at a time: 20 MB for 250 queries."""
+Differences = npt.NDArray[np.float64]  # (n,) value of a system minus that of the baseline, by query
+SAMPLES = 100_000  # random sign flips if there are too many queries for all flips
+_EXACT = 16  # up to this number of differing queries, all 2^n flips are fewer than the samples
+_CHUNK = 10_000  # flips in memory at a time: 20 MB for 250 queries
 
 
 def randomisation_test(differences: Differences, *, samples: int = SAMPLES, seed: int = 0) -> float:
@@ -125,14 +119,9 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return corrected
 
 
-TIE = 0.01
-"""Largest difference that counts as a tie; users do not notice it."""
-
-EXTREMES = 5
-"""Maximum number of queries in `worst` and in `best`."""
-
-_ROUNDING = 1e-12
-"""0.51 - 0.50 is a tie, although its floating-point value is slightly above 0.01."""
+TIE = 0.01  # largest difference that counts as a tie; users do not notice it
+EXTREMES = 5  # maximum number of queries in `worst` and in `best`
+_ROUNDING = 1e-12  # 0.51 - 0.50 is a tie, although its floating-point value is slightly above 0.01
 
 
 @dataclass(frozen=True, kw_only=True)

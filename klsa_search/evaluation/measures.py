@@ -31,11 +31,8 @@ from klsa_search.errors import CollectionError
 from klsa_search.search.index import Index
 from klsa_search.search.parts.reading import ids_of
 
-_BATCH: Final = 4096
-"""Queries whose rankings are in memory at a time."""
-
-DEPTH: Final = 1000
-"""Depth of a judged ranking, as usual in TREC."""
+_BATCH: Final = 4096  # queries whose rankings are in memory at a time
+DEPTH: Final = 1000  # depth of a judged ranking, as usual in TREC
 
 
 def rank_best(
@@ -61,8 +58,7 @@ def rank_best(
 
 _FILE = "a run file"
 _LARGEST = float(np.finfo(np.float32).max)
-_SUBNORMAL = 0x7FFFFF
-"""Number of 32-bit floats between 0 and the smallest normal one."""
+_SUBNORMAL = 0x7FFFFF  # number of 32-bit floats between 0 and the smallest normal one
 
 
 @dataclass(frozen=True, eq=False)

@@ -44,8 +44,7 @@ SYSTEMS = (
 )
 """Systems of the MAP table, in its order; the first is the baseline."""
 
-DEFAULT_SYSTEM = Settings.of_preset().ranker
-"""Name of the system with default settings."""
+DEFAULT_SYSTEM = Settings.of_preset().ranker  # name of the system with default settings
 
 
 def all_systems() -> tuple[System, ...]:

@@ -39,12 +39,9 @@ from klsa_search.search.rankers import ranker_of
 
 FEWEST_QUERIES = 4
 """Least number of judged queries to divide into folds; below six, no choice is significant."""
-FOLDS = 5
-"""Parts of the queries, each of which is measured with a choice made from the others."""
-REPEATS = 10
-"""Random divisions into folds, which reduce the variance of a single one."""
-RESAMPLES = 10_000
-"""Bootstrap samples of the queries for an interval."""
+FOLDS = 5  # parts of the queries, each of which is measured with a choice made from the others
+REPEATS = 10  # random divisions into folds, which reduce the variance of a single one
+RESAMPLES = 10_000  # bootstrap samples of the queries for an interval
 
 
 @dataclass(frozen=True)
@@ -129,14 +126,10 @@ def bootstrap_interval(differences: Differences, seed: int = 0) -> tuple[float, 
     return float(interval.low), float(interval.high)
 
 
-QUERIES = 200
-"""Limit of sampled queries."""
-NEAREST = 5
-"""Relevant documents besides the one of the query."""
-MIN_TERMS = 20
-"""Least number of terms of a text to be cut."""
-FIRST_WORDS = 10
-"""Terms of the query if there is no title."""
+QUERIES = 200  # limit of sampled queries
+NEAREST = 5  # relevant documents besides the one of the query
+MIN_TERMS = 20  # least number of terms of a text to be cut
+FIRST_WORDS = 10  # terms of the query if there is no title
 
 
 @dataclass(frozen=True)
@@ -201,8 +194,7 @@ def judge_by_first_halves(halves: Halves, first: Index) -> list[Judgement]:
     return judgements
 
 
-FEWEST_HALVED = 50
-"""Least number of documents that are long enough to be cut."""
+FEWEST_HALVED = 50  # least number of documents that are long enough to be cut
 SHARE_HALVED = 0.25
 """Least share of such documents: a few long ones do not represent many short ones."""
 MARGIN = 0.05

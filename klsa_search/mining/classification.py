@@ -21,9 +21,7 @@ from klsa_search.mining.similar import LATENT, document_coordinates, text_coordi
 from klsa_search.search.index import Index
 from klsa_search.search.ranking.parameters import checked_integer
 
-RIDGE: Final = 1.0
-"""Ridge parameter; each labelled document has coordinates of length 1."""
-
+RIDGE: Final = 1.0  # ridge parameter; each labelled document has coordinates of length 1
 _BLOCK: Final = 65_536
 
 

@@ -22,19 +22,12 @@ from klsa_search.search.index import Index
 from klsa_search.search.ranking.parameters import checked_integer
 from klsa_search.search.snippets import snippet
 
-_LENGTH: Final = 80
-"""Characters of a text without a title that are shown."""
-
-STARTS: Final = 5
-"""Number of starts of k-means; the result with the least inertia is used."""
-
+_LENGTH: Final = 80  # characters of a text without a title that are shown
+STARTS: Final = 5  # number of starts of k-means; the result with the least inertia is used
 _ROUNDS: Final = 50
 
-_COPY: Final = 1e-12
-"""Squared distance of equal points of length 1, due to rounding."""
-
-_BLOCK: Final = 2**22
-"""Postings processed at a time."""
+_COPY: Final = 1e-12  # squared distance of equal points of length 1, due to rounding
+_BLOCK: Final = 2**22  # postings processed at a time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

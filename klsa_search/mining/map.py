@@ -17,15 +17,9 @@ from klsa_search.mining.similar import LATENT, document_coordinates
 from klsa_search.search.index import Index
 from klsa_search.search.ranking.parameters import checked_integer
 
-CLUSTERS: Final = 20
-"""Limit of clusters, so that their words fit on the map."""
-
-TONES: Final = 8
-"""Number of colours, distinguishable with colour blindness."""
-
-MAX_POINTS: Final = 25_000
-"""Documents drawn, at most: more points are not distinguishable."""
-
+CLUSTERS: Final = 20  # limit of clusters, so that their words fit on the map
+TONES: Final = 8  # number of colours, distinguishable with colour blindness
+MAX_POINTS: Final = 25_000  # documents drawn, at most: more points are not distinguishable
 DOCUMENTS_PER_CLUSTER: Final = 10
 _CACHED: Final = 4
 _CELLS: Final = 32
@@ -230,11 +224,8 @@ def _densest(positions: Matrix) -> tuple[float, float]:
     return x, y
 
 
-_STEP = 127
-"""Coordinates are rounded to steps of 1/127, so that their sums do not depend on BLAS."""
-
-_INSIDE = 0.95
-"""Share of the documents of a cluster within half the distance to the next one."""
+_STEP = 127  # coordinates are rounded to steps of 1/127, so that their sums do not depend on BLAS
+_INSIDE = 0.95  # share of the documents of a cluster within half the distance to the next one
 
 
 class ClusterLayout(NamedTuple):

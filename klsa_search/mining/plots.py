@@ -20,8 +20,7 @@ from klsa_search.search.index import Index
 _WORDS: Final = 2
 _FEW: Final = 2_000
 _LETTERS: Final = 32
-_LABELLED: Final = 50
-"""Largest map that shows the titles of its documents."""
+_LABELLED: Final = 50  # largest map that shows the titles of its documents
 
 
 def draw_spectrum(index: Index, path: Path) -> None:

@@ -17,23 +17,12 @@ from klsa_search.core.service_reports import SynonymCandidate, SynonymProposal
 from klsa_search.search.index import Index
 from klsa_search.search.query.term_dictionary import most_frequent_form
 
-_RARE: Final = 3
-"""Documents with a word up to which synonyms are proposed for it."""
-
-_MIN_REPLACED: Final = 2
-"""Searches that replaced a word by the same other one."""
-
-_LONGEST: Final = 2
-"""Words that replace one."""
-
-_CANDIDATES: Final = 3
-"""Candidates for a word."""
-
-_SHOWN: Final = 3
-"""Queries shown with a candidate."""
-
-_QUERIES: Final = 5
-"""Queries shown with a word."""
+_RARE: Final = 3  # documents with a word up to which synonyms are proposed for it
+_MIN_REPLACED: Final = 2  # searches that replaced a word by the same other one
+_LONGEST: Final = 2  # words that replace one
+_CANDIDATES: Final = 3  # candidates for a word
+_SHOWN: Final = 3  # queries shown with a candidate
+_QUERIES: Final = 5  # queries shown with a word
 
 
 @dataclass(frozen=True, slots=True)

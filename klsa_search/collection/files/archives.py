@@ -27,8 +27,7 @@ FAULTS: Final = (
 """Exceptions of the standard library for damaged archives and XML."""
 _OF_SYSTEM: Final = (errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOSPC)
 """Codes of OSError that another archive would meet as well."""
-_NAME: Final = 60
-"""Characters of the name of an unpacked file, which has at most 255 bytes."""
+_NAME: Final = 60  # characters of the name of an unpacked file, which has at most 255 bytes
 
 
 class Archive:

@@ -13,15 +13,9 @@ from klsa_search.collection.model import text_fault
 LARGEST: Final = 2**28
 """Limit of the decompressed size of a file in bytes, against decompression bombs."""
 
-ITEM: Final = "\x02"
-"""Begins a list item, in text that is added to a `SectionBuilder`."""
-
-CELL: Final = "\x01"
-"""Begins a cell of a table row, in text that is added to a `SectionBuilder`."""
-
-PAGE_END: Final = "\n\f"
-"""Between the pages of a text."""
-
+ITEM: Final = "\x02"  # begins a list item, in text that is added to a `SectionBuilder`
+CELL: Final = "\x01"  # begins a cell of a table row, in text that is added to a `SectionBuilder`
+PAGE_END: Final = "\n\f"  # between the pages of a text
 _BLANKS: Final = re.compile(r"[^\S\n]+")
 _LINE_END: Final = re.compile(r" ?\n ?")
 _PARAGRAPH_END: Final = re.compile(r"\n{3,}")

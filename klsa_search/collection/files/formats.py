@@ -14,8 +14,7 @@ from klsa_search.collection.lines import head
 from klsa_search.core.installation import is_installed
 from klsa_search.core.wording import words
 
-EXTRA: Final = "files"
-"""The extra that some formats need."""
+EXTRA: Final = "files"  # the extra that some formats need
 TABLES: Final = {
     ".atom": "xml", ".bib": "references", ".ciw": "references", ".csv": "csv",
     ".enw": "references", ".geojson": "json", ".json": "json", ".jsonl": "jsonl",

@@ -238,8 +238,7 @@ def _plain(value: Any, name: str = "", *, in_list: bool = False) -> Any:
     return value
 
 
-_ROUNDED: Final = re.compile(r"-?\d+\.\d*0")
-"""A number that loses digits, as 3.10 would be 3.1."""
+_ROUNDED: Final = re.compile(r"-?\d+\.\d*0")  # a number that loses digits, as 3.10 would be 3.1
 
 
 def _with_labels(value: Any) -> Any:

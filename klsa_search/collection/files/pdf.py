@@ -94,19 +94,11 @@ def _text(text: str | None) -> str:
     return normalise_space(re.sub(r"[\0￿\ud800-\udfff]", "", kept))
 
 
-_LARGE: Final = 1.15
-"""Font height of a heading, at least, relative to that of most of the text."""
-
-_SAME: Final = 0.94
-"""Font heights with at least this ratio are those of one level."""
-
-_FAR: Final = 1.3
-"""Distance of paragraphs, at least, relative to that of lines."""
-
+_LARGE: Final = 1.15  # font height of a heading, at least, relative to that of most of the text
+_SAME: Final = 0.94  # font heights with at least this ratio are those of one level
+_FAR: Final = 1.3  # distance of paragraphs, at least, relative to that of lines
 _LONGEST: Final = 120
-_RUNNING: Final = 3
-"""A line on that many pages is a running title."""
-
+_RUNNING: Final = 3  # a line on that many pages is a running title
 _LEADER: Final = re.compile(r"(?:\. ?){4}")
 _LETTERS: Final = re.compile(r"[^\W\d_]{2}|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
 

@@ -45,8 +45,7 @@ class Limits(NamedTuple):
     characters: int = 2**26
 
 
-LIMITS: Final = Limits()
-"""A PDF of 3,000 pages with 16 million characters takes 55 MiB and 10 s."""
+LIMITS: Final = Limits()  # a PDF of 3,000 pages with 16 million characters takes 55 MiB and 10 s
 
 
 class Sandbox(AbstractContextManager["Sandbox"]):
