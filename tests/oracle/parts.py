@@ -140,7 +140,7 @@ class PartScorer:
         self._segments, self._reverse = snapshot.sparse_expansion, snapshot.reverse
         self._expansion = joined(self._segments)
         self._remote_rows = snapshot.remote_rows
-        self._neighbours = min(snapshot.neighbour_count, self._expansion.rows.shape[1])
+        self._neighbours = min(snapshot.settings.neighbours, self._expansion.rows.shape[1])
         self._dimensions = snapshot.latent_dimensions
 
     def lexical_scores(self, query: Query) -> npt.NDArray[np.int64]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.core.array_types import (
     Basis,
     DocIds,
@@ -19,13 +21,16 @@ from klsa_search.core.array_types import (
     Numbers,
     Scores,
 )
+from klsa_search.core.config import Settings
 from klsa_search.core.lazy import lazy_property
 from klsa_search.core.parameters import RankingSettings
 from klsa_search.delta.statistics import Pairs, trained_statistics
+from klsa_search.errors import IndexDamaged
 from klsa_search.kernels.bm25 import mean_length
 from klsa_search.kernels.counts import without_columns
 from klsa_search.kernels.document_kernel import DocumentKernel
-from klsa_search.kernels.query_kernel import QueryKernel
+from klsa_search.kernels.postings import Segment, Segments, postings_of_arrays
+from klsa_search.kernels.query_kernel import QueryKernel, TermWeighting
 from klsa_search.kernels.vector_space import VectorSpaces
 from klsa_search.kernels.vocabulary import Vocabulary
 from klsa_search.lowrank.expansion_matrix import Expansion, spectral_function
@@ -34,20 +39,24 @@ from klsa_search.lowrank.sparse_expansion import (
     NO_REMOTE_ROWS,
     RemoteRows,
     SegmentedExpansion,
+    open_remote_rows,
+    open_sparse_expansion,
     rows_of_shares,
 )
 from klsa_search.search.engine.collection_statistics import CountChanges, PartitionStatistics
 from klsa_search.search.engine.engine import Bm25Engine, KlsaEngine
 from klsa_search.search.engine.evidence import AnswerCache, AnswerView
-from klsa_search.search.engine.lsi import LsiSpace
+from klsa_search.search.engine.lsi import MIN_EIGENVECTORS, LsiSpace
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.query_terms import QueryTerms
 from klsa_search.search.engine.reverse_neighbours import ReverseNeighbours
-from klsa_search.storage.arrays import open_array
+from klsa_search.storage.arrays import has_array, open_array, read_vocabulary
+from klsa_search.storage.current import step_for
 from klsa_search.storage.forward_index import Forward
 from klsa_search.storage.manifest import SpaceEntry
-from klsa_search.storage.names import folder_of
+from klsa_search.storage.names import MANIFEST, folder_of
 from klsa_search.storage.partitions import CollectionTerms, number_of_partition
+from klsa_search.storage.vectors import open_vectors
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -83,6 +92,7 @@ class IndexArrays:
     """The arrays of all documents of an index in this process, of one or several partitions.
 
     generation       folder of its files, of several partitions that of the first
+    settings         with which it was built
     vocabulary       terms and their numbers
     query_kernel     BM25 weights and postings
     common           numbers of the common terms, which document features exclude
@@ -90,14 +100,8 @@ class IndexArrays:
     eigenvalues      (k,) of the document kernel
     eigenvectors     U: (N, k) float32; (N, 0) if they are not stored, or not of all documents
     has_spectrum     whether eigenvectors are stored, so that spectral functions can be chosen
-    latent_dimensions  m, of the latent space
-    lsi_dimensions   eigenvectors of LSI, if computed at the first use
-    expansion        complete rows of D by `expansion_key`: (N, N), if they are stored
-    expansion_key    parameters of the D of the index: spectral function, γ and head
+    expansion        complete rows of D by the settings: (N, N), if they are stored
     sparse_expansion  the largest entries of each row of K, and features
-    neighbour_count  neighbours of a document that count for coverage
-    seed             of the random block with which the eigensolver begins
-    b                share of the length of a document in BM25 saturations, from 0 to 1
     forward          words of each document in order, as codes of bytes
     small            whether deep rankings rescore all candidates: by the documents of the training
     live             mask of the live documents, if some are deleted
@@ -112,6 +116,7 @@ class IndexArrays:
     """
 
     generation: Path
+    settings: Settings
     vocabulary: Vocabulary
     query_kernel: QueryKernel
     common: Numbers
@@ -119,14 +124,8 @@ class IndexArrays:
     eigenvalues: Eigenvalues
     eigenvectors: Basis
     has_spectrum: bool
-    latent_dimensions: int
-    lsi_dimensions: int
     expansion: Matrix | None
-    expansion_key: tuple[str, float, int]
     sparse_expansion: SegmentedExpansion
-    neighbour_count: int
-    seed: int
-    b: float
     forward: Forward
     small: bool
     live: Mask | None = None
@@ -248,6 +247,12 @@ class IndexArrays:
         """The engine of BM25."""
         return Bm25Engine(self.query_kernel, self.live)
 
+    @property
+    def latent_dimensions(self) -> int:
+        """Return m, the number of dimensions of the latent space."""
+        settings = self.settings
+        return min(settings.dimensions, settings.latent_dimensions, len(self.eigenvalues))
+
     @_shared_property
     def latent(self) -> LatentSpace:
         """The latent space."""
@@ -270,13 +275,9 @@ class IndexArrays:
     @_shared_property
     def lsi(self) -> LsiSpace:
         """The LSI space, stored or computed at the first use."""
-        return LsiSpace(
-            self.generation,
-            self.forward,
-            self.query_kernel.postings,
-            self.lsi_dimensions,
-            self.seed,
-        )
+        postings, settings = self.query_kernel.postings, self.settings
+        dimensions = min(settings.dimensions, max(len(self.eigenvalues), MIN_EIGENVECTORS))
+        return LsiSpace(self.generation, self.forward, postings, dimensions, settings.seed)
 
     def counts_of(self, documents: DocIds) -> sparse.csr_array:
         """Return f(t,d) of documents: (n, V) sparse."""
@@ -296,23 +297,25 @@ class IndexArrays:
     @lazy_property
     def slope(self) -> float:
         """The factor s of D = s · K."""
-        return self._expansion(*self.expansion_key, len(self.eigenvalues)).slope
+        return self._expansion(self.settings, len(self.eigenvalues)).slope
 
-    def _expansion(self, spectral: str, gamma: float, head: int, dimensions: int) -> Expansion:
+    def _expansion(self, key: RankingSettings | Settings, dimensions: int) -> Expansion:
         return Expansion.of(
             self.eigenvectors[:, :dimensions],
             self.eigenvalues[:dimensions],
-            spectral_function(spectral, gamma),
-            head=head,
+            spectral_function(key.spectral, key.gamma),
+            head=key.head,
             kernel=lambda: self.kernel,
         )
 
     def expansion_of(self, parameters: RankingSettings) -> Expansion:
         """Return D for these parameters, with its stored rows if these are the same."""
-        key = (parameters.spectral, parameters.gamma, parameters.head)
         dimensions = parameters.dimensions if self.has_spectrum else len(self.eigenvalues)
-        expansion = self._expansion(*key, dimensions)
-        is_stored = key == self.expansion_key and dimensions >= self.eigenvectors.shape[1]
+        expansion = self._expansion(parameters, dimensions)
+        is_stored = dimensions >= self.eigenvectors.shape[1] and all(
+            getattr(parameters, name) == getattr(self.settings, name)
+            for name in ("spectral", "gamma", "head")
+        )
         return replace(expansion, rows=self.expansion) if is_stored else expansion
 
 
@@ -332,7 +335,7 @@ class Snapshot(IndexArrays):
             self.query_kernel,
             self.sparse_expansion,
             self.latent_dimensions,
-            self.neighbour_count,
+            self.settings.neighbours,
             small=self.small,
             live=self.live,
             reverse=self.reverse,
@@ -346,7 +349,7 @@ class Snapshot(IndexArrays):
         The last columns are those of `remote_ordinals`.
         """
         if not len(self.remote_rows.levels):
-            return self.sparse_expansion.neighbours(self.neighbour_count)
+            return self.sparse_expansion.neighbours(self.settings.neighbours)
         rows = self.klsa_engine.rows(np.arange(len(self)))
         levels = rows.levels[:, : rows.near].astype(np.float32)
         ordinals = rows.documents[:, : rows.near].astype(np.int64)
@@ -360,3 +363,84 @@ class Snapshot(IndexArrays):
         """Ordinals of documents of other partitions in rows of D, ascending: (R,)."""
         remote = self.remote_rows
         return np.unique(remote.documents[remote.levels > 0]).astype(np.int64)
+
+
+_OPTIONAL: Final = "eigenvectors", "expansion", "ordinals"
+
+
+def open_snapshot(
+    generation: Path,
+    settings: Settings,
+    vectors: Sequence[SpaceEntry] = (),
+    collection: CollectionTerms | None = None,
+) -> Snapshot:
+    """Map the arrays of a generation; `settings` are those it was built with.
+
+    vectors     spaces of its manifest
+    collection  of a partition: the terms of all, by default those of its files
+
+    Cost O(V) for the vocabulary; the rest is read on use. Raise IndexDamaged if a partition has
+    other terms than `collection` says.
+    """
+    trained = trained_statistics(generation)
+    segment = Segment(0, postings_of_arrays(partial(open_array, generation), settings.k1))
+    forward = Forward.open(generation, settings.searched_fields)
+    if collection is None:
+        terms = read_vocabulary(generation)
+        build_terms = len(terms) if trained is None else len(trained.frequencies)
+        vocabulary = Vocabulary(terms[:build_terms])
+        if trained is not None:
+            vocabulary = vocabulary.extended(terms[build_terms:])
+    else:
+        vocabulary = collection.vocabulary
+        numbers = collection.numbers_of(number_of_partition(folder_of(generation)))
+        if len(segment.postings.frequencies) != len(numbers):
+            file = generation / MANIFEST
+            raise IndexDamaged(f"`{file}` is not of the build of its index; {step_for(file)}")
+        if len(numbers) < len(vocabulary):
+            segment = Segment.of(0, segment.postings, numbers)
+            forward = forward.renumbered(numbers, len(vocabulary))
+    optional = {
+        name: open_array(generation, name) for name in _OPTIONAL if has_array(generation, name)
+    }
+    stored = "eigenvectors" in optional
+    common = np.zeros(0, np.int64)
+    if settings.common_weight < 1:
+        words = sorted(Analyzer(settings).common() & vocabulary.numbers.keys())
+        common = np.array([vocabulary.numbers[word] for word in words], np.int64)
+    query_kernel = QueryKernel.of(
+        Segments([segment], len(vocabulary)),
+        weighting=TermWeighting(settings.burstiness, common, settings.common_weight, settings.idf),
+    )
+    if trained is not None and "ordinals" not in optional:  # after a compaction
+        vocabulary = vocabulary.without(query_kernel.counts.frequencies == 0)
+        small = trained.documents <= SMALL
+    else:
+        small = stored
+    snapshot = Snapshot(
+        generation=generation,
+        settings=settings,
+        vocabulary=vocabulary,
+        query_kernel=query_kernel,
+        common=common,
+        lengths=open_array(generation, "lengths"),
+        eigenvalues=open_array(generation, "eigenvalues"),
+        eigenvectors=optional.get("eigenvectors", np.zeros((query_kernel.size, 0), np.float32)),
+        has_spectrum=stored,
+        small=small,
+        expansion=optional.get("expansion"),
+        sparse_expansion=SegmentedExpansion(
+            [open_sparse_expansion(partial(open_array, generation))]
+        ),
+        forward=forward,
+        vectors=open_vectors(generation, vectors),
+        ordinals=optional.get("ordinals"),
+        collection=collection,
+        remote_rows=open_remote_rows(partial(open_array, generation))
+        if has_array(generation, "elsewhere_rows")
+        else NO_REMOTE_ROWS,
+    )
+    if has_array(generation, "lsi_eigenvectors"):
+        # Mapped now, so that an open index still works after its files are deleted.
+        _ = snapshot.lsi.arrays
+    return snapshot

@@ -89,7 +89,7 @@ def _term_coverage(
 
     Cost: a look-up for each term in each document and its neighbours.
     """
-    rows = snapshot.sparse_expansion.rows(documents)[:, : snapshot.neighbour_count]
+    rows = snapshot.sparse_expansion.rows(documents)[:, : snapshot.settings.neighbours]
     levels = (rows & np.uint32(LEVELS)).astype(np.float64)
     shares = levels / np.maximum(levels.sum(axis=1, keepdims=True), 1.0)  # of sum 1 or 0
     near = (rows >> np.uint32(8)).astype(np.int64)

@@ -62,7 +62,7 @@ class IndexReader:
     @property
     def b(self) -> float:
         """Return b of the index."""
-        return self._snapshot.b
+        return self._snapshot.settings.b
 
     @property
     def doc_lengths(self) -> npt.NDArray[np.int32]:

@@ -27,8 +27,7 @@ from klsa_search.search.engine.collection_statistics import (
 )
 from klsa_search.search.engine.evidence import AnswerCache
 from klsa_search.search.engine.mask import Mask
-from klsa_search.search.engine.open_snapshot import open_snapshot
-from klsa_search.search.engine.snapshot import Snapshot
+from klsa_search.search.engine.snapshot import Snapshot, open_snapshot
 from klsa_search.search.explain.quality import Quality
 from klsa_search.search.filters.masks import FilterCache, FilterLike
 from klsa_search.search.query.parser import QueryParser

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 
+from klsa_search.core.config import Settings
 from klsa_search.kernels.document_kernel import DocumentKernel
 from klsa_search.kernels.postings import Segments
 from klsa_search.kernels.query_kernel import QueryKernel, TermWeighting
@@ -56,6 +57,7 @@ def cut_world(
     held = QueryKernel.of(postings, live, plain.weighting)
     return Snapshot(
         generation=Path(),
+        settings=Settings(dimensions=dimensions, neighbours=neighbours),
         vocabulary=counts.vocabulary,
         query_kernel=held,
         common=weighting.common,
@@ -63,15 +65,9 @@ def cut_world(
         eigenvalues=spectrum.eigenvalues,
         eigenvectors=np.zeros((len(documents), 0), np.float32),
         expansion=None,
-        expansion_key=("gvsm", 0.3, 0),
         sparse_expansion=SegmentedExpansion([_each(sparse_expansion, around)]),
         has_spectrum=False,
         small=False,
-        latent_dimensions=len(spectrum.eigenvalues),
-        lsi_dimensions=dimensions,
-        neighbour_count=neighbours,
-        seed=0,
-        b=0.75,
         forward=None,  # the default ranking reads none
     )
 

@@ -75,7 +75,7 @@ def world_of(options, **changes):
 def new_engine(snapshot):
     return KlsaEngine(
         snapshot.query_kernel, snapshot.sparse_expansion,
-        len(snapshot.eigenvalues), snapshot.neighbour_count,
+        len(snapshot.eigenvalues), snapshot.settings.neighbours,
         small=snapshot.small,
     )  # fmt: skip
 

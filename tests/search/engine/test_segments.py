@@ -73,7 +73,7 @@ def test_bm25_over_segments(world, cuts, queries, k):
 def test_the_default_over_segments(world, cuts, terms, k, small):
     segments = cut_into(world.query_kernel.postings, COUNTS, cuts, block_bits=7)
     params = klsa_params(world, RankingSettings())
-    given = len(world.eigenvalues), world.neighbour_count
+    given = len(world.eigenvalues), world.settings.neighbours
     whole = KlsaEngine(world.query_kernel, world.sparse_expansion, *given, small=small)
     engine = KlsaEngine(
         QueryKernel.of(segments, weighting=WEIGHTING),
@@ -167,7 +167,7 @@ def test_a_later_document_is_brought_up_by_an_earlier_one():
     cut = SegmentedExpansion([replace(built, rows=np.zeros_like(built.rows))])
     params = klsa_params(world, RankingSettings())
     reverse = reverse_of(6, [[0, 2]], [0.9])
-    given = len(world.eigenvalues), world.neighbour_count
+    given = len(world.eigenvalues), world.settings.neighbours
     terms = [world.vocabulary.numbers["b"]]
     without = KlsaEngine(world.query_kernel, cut, *given, small=False)
     within = KlsaEngine(world.query_kernel, cut, *given, small=False, reverse=reverse)

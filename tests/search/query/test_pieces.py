@@ -10,7 +10,7 @@ from klsa_search.collection.model import Document
 from klsa_search.core.config import AnalysisSettings
 from klsa_search.core.parameters import ParsingSettings
 from klsa_search.search.engine.evidence import Evidence
-from klsa_search.search.engine.open_snapshot import open_snapshot
+from klsa_search.search.engine.snapshot import open_snapshot
 from klsa_search.search.query import parser as parser_module
 from klsa_search.search.query import pieces as pieces_module
 from klsa_search.search.query.parser import QueryParser
