@@ -88,22 +88,22 @@ class PublishedStatistics(NamedTuple):
     statistics: PartitionStatistics
 
 
-class Preparation(NamedTuple):
-    """What makes a version of a partition.
+class Version(NamedTuple):
+    """A state of all partitions, whose statistics weigh the words of each.
 
-    version        name of the version of the index
-    position       last write of the partition
+    name           digest of the writes of all partitions, and of filters
+    positions      last write of each partition
     statistics     of the whole index
     configuration  of the whole index
-    restricts      of a restricted version: what makes the version of which it has some documents,
-                   and the filter of these
+    restricts      of a restricted version: the one of which it has some documents, and the filter
+                   of these
     """
 
-    version: str
-    position: LogPosition
+    name: str
+    positions: tuple[LogPosition, ...]
     statistics: CollectionStatistics
     configuration: QueryConfiguration
-    restricts: tuple[Preparation, FilterLike] | None = None
+    restricts: tuple[Version, FilterLike] | None = None
 
 
 class HostedSearch(NamedTuple):
@@ -206,31 +206,34 @@ class PartitionHost:
         """Return the statistics of the documents of a version that match a filter."""
         return statistics_of(self._restricted_part(version, filter_))
 
-    def prepare(self, preparation: Preparation) -> bool:
-        """Make a version; return False if the partition was written since. Cost: O(V)."""
-        versions = self._views if preparation.restricts is None else self._restricted
+    def prepare(self, version: Version, number: int) -> bool:
+        """Make a version; return False if the partition was written since. Cost: O(V).
+
+        number  of the partition
+        """
+        versions = self._views if version.restricts is None else self._restricted
         with self._lock:
-            if preparation.version in versions:
-                versions.move_to_end(preparation.version)
+            if version.name in versions:
+                versions.move_to_end(version.name)
                 return True
-        if preparation.restricts is not None:
-            unrestricted, filter_ = preparation.restricts
-            if not self.prepare(unrestricted):
+        if version.restricts is not None:
+            unrestricted, filter_ = version.restricts
+            if not self.prepare(unrestricted, number):
                 return False
-            part = self._restricted_part(unrestricted.version, filter_)
-            part = with_statistics(part, preparation.statistics)
+            part = self._restricted_part(unrestricted.name, filter_)
+            part = with_statistics(part, version.statistics)
             with self._lock:
-                _keep(self._restricted, preparation.version, part, MAX_RESTRICTED)
+                _keep(self._restricted, version.name, part, MAX_RESTRICTED)
             return True
         with self._preparing:
-            if self._partition.state.info.last != preparation.position:
+            if self._partition.state.info.last != version.positions[number]:
                 self._follow(now=True)
                 self._partition.refresh()
-            if self._partition.state.info.last != preparation.position:
+            if self._partition.state.info.last != version.positions[number]:
                 return False
-            part = self._partition.configure(preparation.configuration, preparation.statistics)
+            part = self._partition.configure(version.configuration, version.statistics)
             with self._lock:
-                _keep(self._views, preparation.version, part, MAX_VERSIONS)
+                _keep(self._views, version.name, part, MAX_VERSIONS)
             return True
 
     def begin(self, hosted: HostedSearch) -> PartPlan:

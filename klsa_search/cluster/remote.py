@@ -14,8 +14,8 @@ from klsa_search.cluster.calls import Call, Replicas, Responses, call_all, curre
 from klsa_search.cluster.host import (
     FailedRequest,
     HostedSearch,
-    Preparation,
     PublishedStatistics,
+    Version,
     VersionNotPrepared,
 )
 from klsa_search.core.build_settings import FieldType
@@ -78,17 +78,6 @@ def open_cluster_index(path: Path, cluster: Cluster, models: Models = NO_MODELS)
     return Index(Reader(OpenParts(path, open_group), models=models))
 
 
-class Version(NamedTuple):
-    """A state of all partitions, whose statistics weigh the words of each.
-
-    name          digest of the writes of all partitions, and of filters
-    preparations  what makes the version in each partition
-    """
-
-    name: str
-    preparations: tuple[Preparation, ...]
-
-
 def _digest(*facts: object) -> str:
     """Return the name of a version from what makes it."""
     return hashlib.sha256(repr(facts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
@@ -129,10 +118,9 @@ class RemotePartitions:
             version, failed = self._published_version(facts)
             prepared = self.prepare(version, set(range(self.count)) - failed.keys())
             if all(number in prepared or number in failed for number in range(self.count)):
-                positions = [preparation.position for preparation in version.preparations]
-                self._positions = dict(enumerate(positions))
-                statistics = version.preparations[0].statistics
-                return RemoteParts.of(self, version, facts.after(positions, statistics.documents))
+                self._positions = dict(enumerate(version.positions))
+                facts = facts.after(version.positions, version.statistics.documents)
+                return RemoteParts.of(self, version, facts)
         raise StoreError(
             "cannot read the partitions in one state: they are written faster than they are read, "
             "or restart; try again"
@@ -150,20 +138,17 @@ class RemotePartitions:
             raise missing(unknown, self.count)
         published = [self._published[number] for number in range(self.count)]
         # Replicas that have not read the last write must not answer as if there were none.
-        positions = [
+        positions = tuple(
             _UNKNOWN if number in self._unpublished else partition.position
             for number, partition in enumerate(published)
-        ]
+        )
         # Folders in the index, which may have another path on each machine.
         folders = [generation.parts[-2:] for generation in facts.generations]
         name = _digest(folders, positions, facts.configuration)
         statistics = CollectionStatistics.of(
             [partition.statistics for partition in published], facts.lengths
         )
-        preparations = tuple(
-            Preparation(name, position, statistics, facts.configuration) for position in positions
-        )
-        return Version(name, preparations), answers.failed
+        return Version(name, positions, statistics, facts.configuration), answers.failed
 
     def restricted(self, version: Version, filter_: FilterLike) -> Version:
         """Return a version of the documents that match a filter; PartitionMissing.
@@ -176,20 +161,11 @@ class RemotePartitions:
             raise missing(answers.failed, self.count)
         statistics = CollectionStatistics.of([answers.values[n] for n in range(self.count)])
         name = _digest(version.name, key_of(filter_))
-        preparations = tuple(
-            preparation._replace(
-                version=name, statistics=statistics, restricts=(preparation, filter_)
-            )
-            for preparation in version.preparations
-        )
-        return Version(name, preparations)
+        return version._replace(name=name, statistics=statistics, restricts=(version, filter_))
 
     def prepare(self, version: Version, numbers: set[int]) -> set[int]:
         """Prepare all replicas of some partitions; return the partitions of which one is ready."""
-        calls = [
-            ("prepare", preparation) if number in numbers else None
-            for number, preparation in enumerate(version.preparations)
-        ]
+        calls = [("prepare", version, n) if n in numbers else None for n in range(self.count)]
         prepared: set[int] = set()
         for replica in range(self._replicas.replicas):
             answers = self._call(calls, replica, alone=True)
@@ -368,5 +344,5 @@ class RemoteParts(PartSet):
     def restricted(self, filter_: FilterLike) -> RemoteParts:
         """Return the parts with the documents that match a filter; PartitionMissing."""
         version = self.partitions.restricted(self.version, filter_)
-        documents = version.preparations[0].statistics.documents
-        return RemoteParts.of(self.partitions, version, self.facts._replace(documents=documents))
+        facts = self.facts._replace(documents=version.statistics.documents)
+        return RemoteParts.of(self.partitions, version, facts)

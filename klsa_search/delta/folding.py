@@ -81,36 +81,40 @@ _Rows = npt.NDArray[np.uint32]
 _Values = npt.NDArray[np.float32]
 
 
-class _LaterDocuments:
-    """Arrays of all later documents, which grow at their end, and their postings.
+class DeltaBuilder:
+    """Folds documents in, batch by batch; not safe to share between threads.
 
-    One thread appends; the expansions that are returned do not change.
+    latest  counts of the documents added last: see `Forward.rows`
+    Values that were returned do not change. Memory: 600 bytes a folded document and its codes, and
+    in each thread 5 bytes a doc id and one a feature of the build.
     """
 
     def __init__(self, statistics: BuildStatistics) -> None:
         self._statistics, built = statistics, statistics.expansion
+        self._terms = TermMap(statistics)
+        self._codes = GrowableLists(np.uint8)
         self._features = GrowableLists(np.uint32)
         self._vectors = GrowableArray(np.int8, built.document_vectors.shape[1])
         self._boosts = GrowableArray(np.float32)
         self._rows = GrowableArray(np.uint32, built.rows.shape[1])
         self._scales = GrowableArray(np.float32, built.scales.shape[1])
-        self.postings = _native.LaterPostings(statistics.terms)
-        self.indexed = 0  # documents in the postings
-
-    def __len__(self) -> int:
-        return len(self._boosts)
+        self._postings = _native.LaterPostings(statistics.terms)
+        self._indexed = 0  # documents in the postings
+        self.latest = self.counts(np.zeros(0, np.int64))
 
     @property
-    def arrays(self) -> _native.KernelDocuments:
-        return _native.KernelDocuments(
-            self._features.starts,
-            self._features.numbers,
-            scalars_of(self._vectors.rows),
-            self._boosts.rows,
-        )
+    def first(self) -> int:
+        """Return the doc id of the first later document."""
+        return self._statistics.documents
+
+    @property
+    def after(self) -> int:
+        """Return the doc id of the next document."""
+        return self.first + len(self._boosts)
 
     @property
     def expansion(self) -> SparseExpansion:
+        """Return the rows and features of the documents so far."""
         return replace(
             self._statistics.expansion,
             rows=self._rows.rows,
@@ -122,80 +126,10 @@ class _LaterDocuments:
 
     @property
     def bytes(self) -> int:
-        arrays = (self._vectors, self._rows, self._scales)
-        return self._features.bytes + sum(array.rows.nbytes for array in arrays)
-
-    def append(
-        self,
-        starts: Numbers,
-        features: npt.NDArray[np.uint32],
-        vectors: npt.NDArray[np.int8],
-        diagonals: npt.NDArray[np.float32],
-    ) -> None:
-        self._features.extend(features, starts)
-        self._vectors.extend(vectors)
-        self._boosts.extend(_boosts_of(scalars_of(vectors), diagonals))
-
-    def index(
-        self,
-        starts: Numbers,
-        terms: npt.NDArray[np.int32],
-        counts: npt.NDArray[np.int32],
-        lengths: npt.NDArray[np.int32],
-    ) -> None:
-        """Index the terms of the next documents: counts by terms, and lengths."""
-        settings = self._statistics.settings
-        norms = length_norms(lengths, self._statistics.trained.length, k1=settings.k1, b=settings.b)
-        sums = np.repeat(norms, np.diff(starts)) + counts
-        shares = np.clip(np.rint(UNIT * (counts / sums)), 1, UNIT - 1).astype(np.uint16)
-        self.postings.append(starts - starts[0], terms, shares)
-        self.indexed += len(lengths)
-
-    def append_rows(self, rows: npt.NDArray[np.uint32], scales: npt.NDArray[np.float32]) -> None:
-        self._rows.extend(rows)
-        self._scales.extend(scales)
-
-    def weakest(self, positions: Numbers) -> npt.NDArray[np.float32]:
-        """Return the weakest entry of rows of doc ids; 0 if a row is not full."""
-        expansion = SegmentedExpansion([self._statistics.expansion, self.expansion])
-        levels = (expansion.rows(positions)[:, -1] & np.uint32(LEVELS)).astype(np.float32)
-        return levels * expansion.scales(positions)[:, 0]
-
-
-class DeltaBuilder:
-    """Folds documents in, batch by batch; not safe to share between threads.
-
-    latest  counts of the documents added last: see `Forward.rows`
-    Values that were returned do not change. Memory: 600 bytes a folded document and its codes, and
-    in each thread 5 bytes a doc id and one a feature of the build.
-    """
-
-    def __init__(self, statistics: BuildStatistics) -> None:
-        self._statistics = statistics
-        self._terms = TermMap(statistics)
-        self._later = _LaterDocuments(statistics)
-        self._codes = GrowableLists(np.uint8)
-        self.latest = self.counts(np.zeros(0, np.int64))
-
-    @property
-    def first(self) -> int:
-        """Return the doc id of the first later document."""
-        return self._statistics.documents
-
-    @property
-    def after(self) -> int:
-        """Return the doc id of the next document."""
-        return self.first + len(self._later)
-
-    @property
-    def expansion(self) -> SparseExpansion:
-        """Return the rows and features of the documents so far."""
-        return self._later.expansion
-
-    @property
-    def bytes(self) -> int:
         """Return the bytes of rows, features and codes of the documents so far."""
-        return self._later.bytes + self._codes.bytes
+        arrays = (self._vectors, self._rows, self._scales)
+        lists = self._features.bytes + self._codes.bytes
+        return lists + sum(array.rows.nbytes for array in arrays)
 
     def forward(self, terms: int) -> Forward:
         """Return the forward index of all documents, with so many terms in all."""
@@ -226,13 +160,14 @@ class DeltaBuilder:
         lengths = np.diff(starts_of(counts.counts)[starts]).astype(np.int32)
         codes, code_sizes = encoded(block, ranks)
         features = document_features(statistics, counts, content)
-        self._later.append(
+        self._append(
             features.starts, features.features, features.document_vectors, features.diagonals
         )
         values, neighbours = self._nearest(features.query_terms, counts, starts, lengths)
         rows, steps = packed(values, neighbours)
         scales = np.column_stack((steps, features.diagonals))
-        self._later.append_rows(rows, scales)
+        self._rows.extend(rows)
+        self._scales.extend(scales)
         words, word_starts = words_of(new_terms)
         reverse, reverse_values = self._reverse(values, neighbours, first)
         code_starts = starts_of(code_sizes)
@@ -261,15 +196,40 @@ class DeltaBuilder:
         self._terms.add_terms(segment.new_terms)
         self._codes.extend(segment.forward_codes, segment.forward_starts)
         self.latest = self.counts(np.arange(segment.first, segment.after))
-        documents, (starts, terms, counts, _) = self._later, self.latest
-        documents.append(
-            segment.feature_starts, segment.features, segment.cards, segment.scales[:, 1]
-        )
-        documents.index(
+        self._append(segment.feature_starts, segment.features, segment.cards, segment.scales[:, 1])
+        starts, terms, counts, _ = self.latest
+        self._index(
             *_build_terms(self._statistics.terms, starts, terms, counts.astype(np.int32)),
             segment.lengths,
         )
-        documents.append_rows(segment.rows, segment.scales)
+        self._rows.extend(segment.rows)
+        self._scales.extend(segment.scales)
+
+    def _append(
+        self,
+        starts: Numbers,
+        features: _Rows,
+        vectors: npt.NDArray[np.int8],
+        diagonals: _Values,
+    ) -> None:
+        self._features.extend(features, starts)
+        self._vectors.extend(vectors)
+        self._boosts.extend(_boosts_of(scalars_of(vectors), diagonals))
+
+    def _index(
+        self,
+        starts: Numbers,
+        terms: npt.NDArray[np.int32],
+        counts: npt.NDArray[np.int32],
+        lengths: npt.NDArray[np.int32],
+    ) -> None:
+        """Index the terms of the next documents: counts by terms, and lengths."""
+        settings = self._statistics.settings
+        norms = length_norms(lengths, self._statistics.trained.length, k1=settings.k1, b=settings.b)
+        sums = np.repeat(norms, np.diff(starts)) + counts
+        shares = np.clip(np.rint(UNIT * (counts / sums)), 1, UNIT - 1).astype(np.uint16)
+        self._postings.append(starts - starts[0], terms, shares)
+        self._indexed += len(lengths)
 
     def _nearest(
         self,
@@ -279,25 +239,30 @@ class DeltaBuilder:
         lengths: npt.NDArray[np.int32],
     ) -> tuple[_Values, npt.NDArray[np.int32]]:
         """Return values and doc ids of the nearest neighbours of the documents appended last."""
-        statistics, documents, n = self._statistics, self._later, len(lengths)
+        statistics, n = self._statistics, len(lengths)
         entries = statistics.expansion.rows.shape[1]
         values, neighbours = np.zeros((n, entries), np.float32), np.zeros((n, entries), np.int32)
-        offset = documents.indexed
+        offset = self._indexed
         counted = _build_terms(statistics.terms, starts, counts.columns, counts.counts)
         threads = max(min(processors(), n // TASK_DOCUMENTS), 1)
-        new = documents.arrays
+        new = _native.KernelDocuments(
+            self._features.starts,
+            self._features.numbers,
+            scalars_of(self._vectors.rows),
+            self._boosts.rows,
+        )
 
         def search(begin: int) -> None:
             end = min(begin + TASK_DOCUMENTS, last)
             self._neighbours.search(
-                offset + begin, offset + end, offset, *query_terms, documents.postings, new,
+                offset + begin, offset + end, offset, *query_terms, self._postings, new,
                 _MAX_POSTINGS, _CANDIDATES, values, neighbours,
             )  # fmt: skip
 
         with ThreadPoolExecutor(threads) as pool:
             for first in range(0, n, LINK_BATCH):
                 last = min(first + LINK_BATCH, n)
-                documents.index(*_slice(counted, first, last), lengths[first:last])
+                self._index(*_slice(counted, first, last), lengths[first:last])
                 map_ = map if threads == 1 else pool.map
                 deque(map_(search, range(first, last, TASK_DOCUMENTS)), maxlen=0)
         return values, neighbours
@@ -319,7 +284,11 @@ class DeltaBuilder:
         """Return entries for the rows of earlier documents that are strong enough for them."""
         rows, columns = np.nonzero(values)
         before, strength = neighbours[rows, columns], values[rows, columns]
-        strong = strength >= self._later.weakest(before.astype(np.int64))
+        # The weakest entry of a row is 0 if it is not full.
+        expansion = SegmentedExpansion([self._statistics.expansion, self.expansion])
+        positions = before.astype(np.int64)
+        levels = (expansion.rows(positions)[:, -1] & np.uint32(LEVELS)).astype(np.float32)
+        strong = strength >= levels * expansion.scales(positions)[:, 0]
         entries = np.column_stack((before, first + rows.astype(np.int32)))[strong]
         order = np.lexsort(entries.T[::-1])
         return entries[order], strength[strong][order]

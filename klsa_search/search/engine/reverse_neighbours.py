@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from klsa_search import _native
 from klsa_search.core.array_types import GrowableArray
-from klsa_search.lowrank.sparse_expansion import LEVELS
+from klsa_search.delta.folding import packed
 
 MAX_REVERSE: Final = 16
 """Entries of a row, at most."""
@@ -69,8 +69,8 @@ class ReverseNeighboursBuilder:
         values   (R,) K of the two, above 0
         Cost O(R).
         """
-        for rows in (self._row_of, self._latest):
-            rows.extend(np.zeros(max_doc - len(rows), np.int32))
+        for numbers in (self._row_of, self._latest):
+            numbers.extend(np.zeros(max_doc - len(numbers), np.int32))
         row_of = self._row_of.rows
         # The first np.unique of a process imports numpy.ma, a fifth of the time of its first write.
         touched = np.array(sorted({*pairs[:, 0].tolist()}), np.int64)
@@ -88,7 +88,10 @@ class ReverseNeighboursBuilder:
         )
         first = len(self._steps) + 1
         self._latest.rows[touched] = np.arange(first, first + len(touched))
-        self._pack(row_of[touched] - 1)
+        rows = row_of[touched] - 1
+        entries, steps = packed(self._values.rows[rows], self._neighbours.rows[rows])
+        self._entries.extend(entries)
+        self._steps.extend(steps)
 
     def build(self, max_doc: int) -> ReverseNeighbours:
         """Return the entries. Cost: 4 bytes per doc id."""
@@ -97,11 +100,3 @@ class ReverseNeighboursBuilder:
         row_of = np.zeros(max_doc, np.int32)
         row_of[: len(self._latest)] = self._latest.rows[:max_doc]
         return ReverseNeighbours(row_of, self._entries.rows, self._steps.rows)
-
-    def _pack(self, rows: npt.NDArray[np.int32]) -> None:
-        values, neighbours = self._values.rows[rows], self._neighbours.rows[rows]
-        steps = np.divide(values[:, 0], np.float32(LEVELS), dtype=np.float32)
-        levels = np.rint(values / steps[:, None]).astype(np.uint32)
-        levels[values > 0] = np.maximum(levels[values > 0], 1)
-        self._entries.extend((neighbours.astype(np.uint32) << np.uint32(8)) | levels)
-        self._steps.extend(steps)

@@ -18,7 +18,7 @@ from klsa_search.delta.postings import DeltaPostings, SaturatedPostings, distinc
 from klsa_search.delta.segment import DeltaSegment, SegmentCache
 from klsa_search.delta.statistics import open_statistics, trained_documents
 from klsa_search.kernels.postings import Segments
-from klsa_search.kernels.query_kernel import QueryKernel, TermWeighting
+from klsa_search.kernels.query_kernel import QueryKernel
 from klsa_search.kernels.vector_space import VectorRows, VectorSpace, VectorSpaces, scales_of
 from klsa_search.lowrank.sparse_expansion import SegmentedExpansion
 from klsa_search.search.engine.collection_statistics import CollectionStatistics
@@ -129,7 +129,7 @@ class Delta:
         base, info = built.snapshot, built.info
         settings, manifest = info.settings, info.manifest
         trained = open_statistics(info.path, settings, base.vocabulary, base.forward)
-        self._built, self._base, self._settings = built, base, settings
+        self._built, self._base = built, base
         terms = len(base.vocabulary) if manifest.trained is None else trained.terms
         documents = trained_documents(info.path, manifest)
         length = trained.trained.length
@@ -265,8 +265,8 @@ class Delta:
         _ = segments.best  # computed here, so that no query waits for it
         later_common = sorted(later[term] for term in self._later_common & later.keys())
         common = np.concatenate((base.common, np.array(later_common, np.int64)))
-        settings, counts = self._settings, self._statistics.counts(terms)
-        weighting = TermWeighting(settings.burstiness, common, settings.common_weight, settings.idf)
+        weighting = replace(base.query_kernel.weighting, common=common)
+        counts = self._statistics.counts(terms)
         query_kernel = QueryKernel.of(segments, counts, weighting, of_all)
         return replace(
             base,

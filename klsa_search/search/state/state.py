@@ -19,7 +19,7 @@ from klsa_search.core.config import QUERY_SETTINGS, Settings
 from klsa_search.core.lazy import lazy_property
 from klsa_search.core.parameters import ParsingSettings, RankingSettings
 from klsa_search.delta.statistics import trained_documents, trained_statistics
-from klsa_search.kernels.query_kernel import DocumentCounts, QueryKernel, TermWeighting
+from klsa_search.kernels.query_kernel import DocumentCounts, QueryKernel
 from klsa_search.search.batches import Drift
 from klsa_search.search.engine.collection_statistics import (
     CollectionStatistics,
@@ -333,12 +333,10 @@ def _weighed(
     local   their statistics
     counts  of the live documents of all partitions; None if there are no others
     """
-    snapshot, settings = state.snapshot, state.info.settings
+    snapshot = state.snapshot
     unrestricted = snapshot.unrestricted or snapshot
-    weighting = TermWeighting(
-        settings.burstiness, snapshot.common, settings.common_weight, settings.idf
-    )
-    kernel = QueryKernel.of(snapshot.query_kernel.postings, local, weighting, counts)
+    before = snapshot.query_kernel
+    kernel = QueryKernel.of(before.postings, local, before.weighting, counts)
     allowed = live.allowed
     return replace(
         snapshot,
