@@ -34,6 +34,7 @@ from klsa_search.search.filters.parser import (
     filter_of_text,
     in_postorder,
     invalid,
+    parts_of,
 )
 from klsa_search.storage.columns.column import Column, ColumnPredicate
 from klsa_search.storage.columns.columns import Field, Fields, ranges_of
@@ -82,30 +83,25 @@ def mask_of(
     for CONTAINS. The deadline is checked at each condition.
     """
     now = datetime.now(UTC).replace(microsecond=0, tzinfo=None)
-    steps = [
-        (_predicate(fields, node, find, now) if isinstance(node, Condition) else None, node)
-        for node in in_postorder(filter_)
-    ]
 
-    def in_range(first: int, after: int) -> DocumentMask:
-        stack: list[DocumentMask] = []  # new arrays, so they can be overwritten
-        for finder, node in steps:
-            check_deadline()
-            if finder is not None:
-                stack.append(finder(first, after))
-            elif isinstance(node, Not):
-                np.logical_not(stack[-1], out=stack[-1])
-            elif isinstance(node, And | Or):
-                begin = len(stack) - len(node.parts)
-                is_and = isinstance(node, And)
-                combine = np.logical_and if is_and else np.logical_or
-                joined = stack[begin] if node.parts else np.full(after - first, is_and, np.bool_)
-                for part in stack[begin + 1 :]:
-                    combine(joined, part, out=joined)
-                stack[begin:] = [joined]
-        return stack[0]
+    def predicate(node: Filter) -> ColumnPredicate:
+        if isinstance(node, Condition):
+            return _predicate(fields, node, find, now)
+        parts, is_and = [predicate(part) for part in parts_of(node)], isinstance(node, And)
+        combine = np.logical_and if is_and else np.logical_or
 
-    return Mask.from_ranges(in_range, size, before)
+        def in_range(first: int, after: int) -> DocumentMask:
+            masks = (part(first, after) for part in parts)  # new arrays, so one is overwritten
+            joined = next(masks) if parts else np.full(after - first, is_and, np.bool_)
+            for mask in masks:
+                check_deadline()
+                combine(joined, mask, out=joined)
+            return np.logical_not(joined, out=joined) if isinstance(node, Not) else joined
+
+        return in_range
+
+    in_postorder(filter_)  # checks its limits, so that recursion ends
+    return Mask.from_ranges(predicate(filter_), size, before)
 
 
 class FilterCache:

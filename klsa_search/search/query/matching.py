@@ -196,21 +196,6 @@ def live_documents_of_phrase(
     return cast(Integers, documents)
 
 
-def are_beside(snapshot: Snapshot, words: Sequence[int]) -> bool:
-    """Return whether one of the first 64 documents with all of these terms has them in sequence.
-
-    Cost: 10 µs, where counting all documents takes as long as a search; cached.
-    """
-
-    def find() -> bool:
-        documents = snapshot.bm25_engine.containing_all({*words})[:64].astype(np.int64)
-        pattern = pattern_of(snapshot, words)
-        matches = snapshot.forward.words.find_phrase(documents, pattern, ANYWHERE, 0)
-        return bool(snapshot.live_docs()[documents[matches]].any())
-
-    return snapshot.answers.of(("beside", *words), words, find)
-
-
 def documents_with(snapshot: Snapshot, words: Sequence[int], evidence: Evidence) -> int:
     """Return the number of live documents that contain words in sequence; cached.
 

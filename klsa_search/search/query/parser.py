@@ -175,9 +175,6 @@ class QueryParser:
             self.pieces.words(query), settings.spelling
         ):
             return None
-        is_auto = typed and settings.spelling == "auto"
-        if is_auto and any(self.words.unlikely_pairs.meant(self.pieces.words(query), evidence)):
-            return None
         code_matches = None
         may_be_code = typed and flags & MAY_BE_CODE and settings.spelling != "off"
         if may_be_code and (codes := self.codes.read(query, evidence)):

@@ -26,7 +26,6 @@ from klsa_search.search.query.interpretation import (
 from klsa_search.search.query.joining import covered_words
 from klsa_search.search.query.pieces import PieceCache
 from klsa_search.search.query.similar_terms import UNLIKELY
-from klsa_search.search.query.unlikely_pairs import UnlikelyPairs
 
 PREFIXED: Final = 5
 """Forms of a word with other joined articles and prepositions, the most frequent, at most."""
@@ -66,7 +65,6 @@ class WordReader:
         self._pieces, self._snapshot, self._analyzer = pieces, pieces.snapshot, pieces.analyzer
         self._divider, self._joiner = pieces.divider, pieces.joiner
         self._term_dictionary, self.corrector = pieces.term_dictionary, Corrector(pieces)
-        self.unlikely_pairs = UnlikelyPairs(pieces, self.corrector)
 
     def vary(
         self,
@@ -99,8 +97,6 @@ class WordReader:
         if not excludes:
             joined += self._more_common(words, builder)
         words = self._correct(words, builder, forms, covered_words(joined), excludes=excludes)
-        if corrects and is_plain:
-            joined += self._beside_others(words, rules)
         if not excludes:
             return words, in_languages + joined, self._divided(words, builder)
         divided = dict[Word, Words]()
@@ -193,14 +189,6 @@ class WordReader:
                 (term,) = meant.terms
                 variants.append(Variant(word.text, (word.number,), (Word(meant.words, term),)))
         return variants
-
-    def _beside_others(self, words: Sequence[Word], rules: ParsingRules) -> list[Variant]:
-        """Return what words are meant to be that documents never have beside their neighbours."""
-        return [
-            Variant(word.text, (word.number,), (Word(meant.words, meant.terms[0]),))
-            for word, meant in self.unlikely_pairs.meant(words, rules.evidence)
-            if rules.synonyms is None or self.term(word) not in rules.synonyms
-        ]
 
     def _divided(self, words: Sequence[Word], builder: QueryBuilder) -> dict[Word, Words]:
         """Return the parts of each word that may have some, of ten words of a query at most.

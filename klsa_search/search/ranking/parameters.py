@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
@@ -21,6 +21,8 @@ _CACHE_SIZE: Final = 1000
 """Validated sets of parameters that are cached."""
 
 _INTEGERS: Final = (int, np.integer)
+
+_Group = TypeVar("_Group", ParsingSettings, RankingSettings)
 
 
 class Parameters:
@@ -54,9 +56,15 @@ class Parameters:
         try:
             return self._checked[key]
         except (KeyError, TypeError):  # not cached, or not hashable
-            parameters = dict(values)
-            parsing = self._read(parameters)
-            chosen = self._check(parameters)
+            changes = {
+                name: value.item() if isinstance(value, np.generic) else value
+                for name, value in values.items()
+                if value is not None
+            }
+            of_parsing = changes.keys() & ParsingSettings.model_fields.keys()
+            read = {name: changes.pop(name) for name in of_parsing}
+            parsing = _changed(self._parsing, read) if read else self._parsing
+            chosen = self._check(changes)
             if chosen == self._defaults:
                 chosen = self._defaults  # the same object, which callers compare
         if len(self._checked) >= _CACHE_SIZE:
@@ -79,26 +87,8 @@ class Parameters:
             used["dimensions"] = min(ranking.dimensions, built_dimensions(self._snapshot, ranking))
         return used
 
-    def _read(self, parameters: dict[str, Any]) -> ParsingSettings:
-        names = ParsingSettings.model_fields.keys() & parameters.keys()
-        changes = {name: value for name in names if (value := parameters.pop(name)) is not None}
-        if not changes:
-            return self._parsing
-        try:
-            return ParsingSettings.checked({**self._parsing.model_dump(), **changes})
-        except SettingsError as error:
-            raise QueryError(error.message, field=error.field) from None
-
-    def _check(self, parameters: dict[str, Any]) -> RankingSettings:
-        changes = {
-            name: value.item() if isinstance(value, np.generic) else value
-            for name, value in parameters.items()
-            if value is not None
-        }
-        try:
-            chosen = RankingSettings.checked({**self._defaults.model_dump(), **changes})
-        except SettingsError as error:
-            raise QueryError(error.message, field=error.field) from None
+    def _check(self, changes: Mapping[str, Any]) -> RankingSettings:
+        chosen = _changed(self._defaults, changes)
         if chosen.boosts:
             reason = unsearched(parse_weights(chosen.boosts), self._snapshot.forward.fields)
             if reason is not None:
@@ -125,6 +115,13 @@ class Parameters:
                     field="dimensions",
                 )
         return chosen
+
+
+def _changed(settings: _Group, changes: Mapping[str, object]) -> _Group:
+    try:
+        return type(settings).checked({**settings.model_dump(), **changes})
+    except SettingsError as error:
+        raise QueryError(error.message, field=error.field) from None
 
 
 def built_dimensions(snapshot: Snapshot, parameters: RankingSettings) -> int:

@@ -230,39 +230,6 @@ def test_words_run_together_or_apart_may_be_misspelt(
         assert found.interpretation.unknown == ()
 
 
-PAIRS = [
-    *["desk lamp with a dimmer", "leg of lamb", "yoga mat", "matt paint", "white desk"] * 3,
-    *(f"number{chr(97 + number % 26)}{chr(97 + number // 26)} of the rest" for number in range(60)),
-]
-
-
-@pytest.mark.parametrize("partitions", [1, 2])
-def test_a_word_that_never_stands_beside_its_neighbours_may_be_another(index_of, partitions):
-    index = index_of(PAIRS, partitions=partitions, workers=1)
-    for query, variants in [
-        ("desk lamb", {"lamb": "lamp"}),
-        ("white desk lamb", {"lamb": "lamp"}),
-        ("yoga matt", {"matt": "mat"}),
-        ("whitte desk lamb", {"lamb": "lamp"}),
-        ("leg of lamb", {}),  # the neighbour is a function word
-        ("lamb desk", {}),
-        ("lamb leg desk", {}),
-        ("desk LAMb", {}),
-        ("matt paint", {}),
-        ("yoga numberaa matt paint rest", {}),  # too long
-        ("lamb", {}),
-    ]:
-        said = index.search(query).interpretation
-        assert said.variants == variants, query
-        assert said.unknown == ()
-        assert index.search(query, spelling="suggest").interpretation.variants == {}
-    found = index.search("desk lamb", match="all")
-    assert {PAIRS[int(hit.id)] for hit in found} == {"desk lamp with a dimmer"}
-    assert len(index.rank("desk lamb")[0]) == len(index.rank("desk lamb", spelling="off")[0])
-    index = index_of([*PAIRS, "lamb on a desk", "desk lamb"], partitions=partitions, workers=1)
-    assert index.search("desk lamb").interpretation.variants == {}
-
-
 @pytest.mark.parametrize(
     ("query", "unknown"),
     [
