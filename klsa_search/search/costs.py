@@ -8,17 +8,20 @@ larger index all searches take longer.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from klsa_search.core.parameters import ParsingSettings, QueryOptions, SearchParameters
+from klsa_search.core.parameters import ParsingSettings, SearchParameters
+from klsa_search.search.engine.engine import MAX_SEEDS
 from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
 from klsa_search.search.filters.masks import FilterCache, FilterLike, key_of
 from klsa_search.search.query.operators import MAX_SIGNS
 from klsa_search.search.query.parser import QueryParser
 from klsa_search.search.query.pieces import CHARACTERS, SIGNS, flags_of, numbers_of
+from klsa_search.search.query.query import Query
 from klsa_search.search.query.syntax import Clause, parse_boolean
 from klsa_search.search.query.word_reader import MAX_CORRECTIONS
+from klsa_search.search.rankers import ranker_of
 from klsa_search.search.state.state import State
 from klsa_search.storage.columns.columns import alike_is_quick
 
@@ -96,105 +99,62 @@ QUICK_BYTES: Final = 2**20
 """Total bytes of the k longest documents up to which a search is quick: 5 ms if all are hits."""
 
 
-class QueryCounts(NamedTuple):
-    """Counts that determine the cost of a query.
+class Cost(NamedTuple):
+    """Estimated milliseconds of a search in one part of an index.
 
-    hit_bytes         of an average document of the index
-    phrase_documents  that contain the rarest word of a phrase, in total over all phrases
-    boosts            of rules for the query; with any, all matches are ranked
-    rankings          of documents and passages
-    matches           at most
-    terms             of the index
-    vector_values     of all documents and passages
-    filter_ms         milliseconds of the filter, 0 if its mask is cached
+    of_part  of its documents
+    of_all   of what all parts do alike, or one for all
     """
 
-    words: float = 0
-    operators: int = 0
-    misspelt: int = 0
-    hit_bytes: int = 0
-    phrase_documents: int = 0
-    boosts: int = 0
-    rankings: int = 1
-    matches: int = 0
-    terms: int = 0
-    vector_values: int = 0
-    filter_ms: float = 0.0
-
-    @classmethod
-    def of_parts(cls, counts: Sequence[QueryCounts]) -> QueryCounts:
-        """Return the counts of all parts of an index together."""
-        return counts[0]._replace(
-            misspelt=min(count.misspelt for count in counts),
-            hit_bytes=max(count.hit_bytes for count in counts),
-            phrase_documents=sum(count.phrase_documents for count in counts),
-            rankings=sum(count.rankings for count in counts),
-            matches=sum(count.matches for count in counts),
-            terms=max(count.terms for count in counts),
-            vector_values=sum(count.vector_values for count in counts),
-            filter_ms=sum(count.filter_ms for count in counts),
-        )
+    of_part: float
+    of_all: float
 
 
-_NO_OPTIONS: Final = QueryOptions()
+def search_cost(state: State, query: Query, *, embeds: bool) -> Cost:
+    """Return about how many milliseconds a search takes: see `Index.search_cost`.
 
-
-def estimated_cost(
-    query: QueryCounts,
-    hits: int,
-    options: QueryOptions = _NO_OPTIONS,
-    *,
-    has_embedder: bool = False,
-    everything: bool = False,
-) -> float:
-    """Return about how many milliseconds a search takes.
-
-    hits        that are returned, and those before `offset`; costs per hit apply to all of them
-    has_embedder
-                whether an embedder computes the vector of a query without one
-    everything  whether every document is scored by the parameters or rules
+    embeds  whether an embedder computes the vector of a query without one
     """
-    reranked = options.rerank or 0
-    is_embedded = has_embedder and options.vector is None
-    facets = len({*options.facets, *options.disjunctive_facets})
-    sorts = len(options.sort) + (options.distinct is not None)
-    everything |= options.min_score is not None or bool(options.positive or options.negative)
-    per_hit = HIT + HIT_BYTE * query.hit_bytes + HIGHLIGHT * options.highlight
-    per_hit += QUALITY * options.quality + EXPLANATION * options.explain
-    of_query = OPERATOR * query.operators + PHRASE_DOCUMENT * query.phrase_documents
-    of_query += MISSPELT * query.misspelt * max(1.0, query.terms / MISSPELT_TERMS)
-    of_query += query.filter_ms + FACET_VALUE * facets * options.max_facet_values
-    if is_embedded or options.vector:
-        of_query += VECTOR + VECTOR_VALUE * query.vector_values + EMBEDDED * is_embedded
-    per_match = MATCH * bool(facets or sorts) + COUNTED_MATCH * facets + SORTED_MATCH * sorts
-    of_query += per_match * query.matches
-    ranking = SEARCH + WORD * query.words + EVERYTHING * everything
-    return query.rankings * ranking + of_query + per_hit * max(hits, reranked) + RERANKED * reranked
-
-
-def suggestions_cost(query: QueryCounts, k: int) -> float:
-    """Return about how many milliseconds k suggestions take; `query` is the typed text."""
-    misspelt = min(query.misspelt, 1)  # only the last word is corrected
-    one = SUGGESTED + WORD * query.words
-    return estimated_cost(query._replace(misspelt=misspelt), 0) + SUGGESTIONS + one * k
-
-
-def counts_of(
-    state: State, query: str, parameters: SearchParameters, filter_: FilterLike | None
-) -> QueryCounts:
-    """Return counts of what makes a query expensive: see `Index.query_counts`."""
-    parsing, _ = state.parameters.read(parameters)
-    counts = _counts(state.query_parser, query, parsing)
-    rules = state.rules.for_query(query) if state.rules else ()
-    boosts = sum(len(rule.then.boost) for rule in rules)
+    options: SearchParameters = {"operators": query.operators, "spelling": query.spelling}
+    parsing, _ = state.parameters.read(options)
+    counts = counts_of(state.query_parser, query.query, parsing)
+    misspelt = counts.misspelt
+    if misspelt and query.prefix == "last":  # the last word need not be complete
+        misspelt -= 1
+    facets = len({*query.facets, *query.disjunctive_facets})
+    sorts = len(query.sort) + (query.distinct is not None)
+    embeds &= query.vector is None
+    has_vector = embeds or bool(query.vector)
     rankings = 1 if state.passages is None else PASSAGE_RANKINGS
-    return counts._replace(
-        hit_bytes=state.documents.mean_size,
-        boosts=boosts,
-        rankings=rankings,
-        terms=len(state.snapshot.vocabulary),
-        vector_values=_vector_values(state),
-        filter_ms=0.0 if filter_ is None else filter_cost(state.filters, filter_),
+    ranking = SEARCH + WORD * counts.words + EVERYTHING * _scores_all(state, query)
+    per_match = MATCH * bool(facets or sorts) + COUNTED_MATCH * facets + SORTED_MATCH * sorts
+    of_part = rankings * ranking + PHRASE_DOCUMENT * counts.phrase_documents
+    of_part += per_match * counts.matches + VECTOR_VALUE * has_vector * _vector_values(state)
+    if query.filter is not None:
+        of_part += filter_cost(state.filters, query.filter)
+    reranked = query.rerank or 0
+    per_hit = HIT + HIT_BYTE * state.documents.mean_size + HIGHLIGHT * query.highlight
+    per_hit += QUALITY * query.quality + EXPLANATION * query.explain
+    of_all = OPERATOR * counts.operators + FACET_VALUE * facets * query.max_facet_values
+    of_all += MISSPELT * misspelt * max(1.0, len(state.snapshot.vocabulary) / MISSPELT_TERMS)
+    of_all += VECTOR * has_vector + EMBEDDED * embeds + RERANKED * reranked
+    return Cost(of_part, of_all + per_hit * max(query.offset + query.candidates, reranked))
+
+
+def suggestions_cost(text: str, k: int) -> float:
+    """Return about how many milliseconds k suggestions take, besides a search for the text."""
+    return SUGGESTIONS + (SUGGESTED + WORD * len(text) / _CHARACTERS_PER_WORD) * k
+
+
+def _scores_all(state: State, query: Query) -> bool:
+    """Return whether every document is scored, by the parameters or by rules."""
+    changed = (query.spectral, query.gamma, query.head, query.boosts, query.min_score)
+    return (
+        bool(query.exact or query.positive or query.negative)
+        or (query.z or 0) > MAX_SEEDS
+        or any(value is not None for value in changed)
+        or ranker_of(query.ranker or state.info.defaults.ranker).is_heavy
+        or (query.rules and any(rule.then.boost for rule in state.rules.for_query(query.query)))
     )
 
 
@@ -211,7 +171,21 @@ def restriction_cost(state: State, filter_: FilterLike) -> float:
     return filter_cost(state.filters, filter_) + VIEW_DOCUMENT * documents + VIEW_TERM * terms
 
 
-def _counts(parser: QueryParser, query: str, settings: ParsingSettings) -> QueryCounts:
+class QueryCounts(NamedTuple):
+    """Counts that determine the cost of a query.
+
+    phrase_documents  that contain the rarest word of a phrase, in total over all phrases
+    matches           at most
+    """
+
+    words: float = 0
+    operators: int = 0
+    misspelt: int = 0
+    phrase_documents: int = 0
+    matches: int = 0
+
+
+def counts_of(parser: QueryParser, query: str, settings: ParsingSettings) -> QueryCounts:
     """Return the counts of the words of a query. Cost: 3 µs without operators, else 50.
 
     settings  how the query is parsed: operators read as words and disabled spelling cost nothing

@@ -78,15 +78,6 @@ class Index(Writer, Configuration):
     synonyms = delegated_property("_reader", Reader.synonyms)
 
     @property
-    def embeds_queries(self) -> bool:
-        """Return whether searches without a vector get one from an embedder.
-
-        >>> index.embeds_queries  # it was opened without embedders
-        False
-        """
-        return bool(self._reader.models.embedders) and bool(self._reader.dimensions)
-
-    @property
     def arrays(self) -> IndexArrays:
         """Return the arrays of the present state, for other packages; not public.
 
@@ -173,7 +164,7 @@ class Index(Writer, Configuration):
     suggest = delegated("_reader", suggest)
     export = delegated("_reader", export)
     parameters = delegated("_reader", Reader.parameters)
-    query_counts = delegated("_reader", Reader.query_counts)
+    search_cost = delegated("_reader", Reader.search_cost)
     warm_up = delegated("_reader", Reader.warm_up)
     refresh = delegated("_reader", Reader.refresh)
     close = delegated("_reader", Reader.close)
@@ -353,8 +344,7 @@ class Index(Writer, Configuration):
         (True, False)
         """
         checked_argument("query", query, str)
-        k = checked_integer("k", k)
-        return not self.embeds_queries and self._reader.is_quick(query, k, filter)
+        return self._reader.is_quick(query, checked_integer("k", k), filter)
 
 
 def _reopened(*facts: Any) -> Index:

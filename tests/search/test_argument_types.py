@@ -53,7 +53,6 @@ def calls(index):
         "suggest": ("q", lambda: index.suggest(5)),
         "export": ("columns", lambda: index.export("red", "id")),
         "restricted": ("filter", lambda: index.restricted(5)),
-        "query_counts": ("query", lambda: index.query_counts(5)),
         "put_rule": (None, lambda: index.put_rule("a")),
         "set_rules": (None, lambda: index.set_rules(5)),
         "delete_rule": (None, lambda: index.delete_rule(5)),

@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 from klsa_search import build
+from klsa_search.core.parameters import ParsingSettings
 from klsa_search.errors import ArgumentError, DocumentNotFound, QueryError
 from klsa_search.search import costs
 from klsa_search.search.rankers import RANKERS
 from klsa_search.search.ranking import searcher
 from tests.search.conftest import DOCUMENTS
+from tests.support.states import part_states
 
 
 def found(index, query, **options):
@@ -224,7 +226,8 @@ def test_scores_are_finite_at_the_limits_of_gamma(index, spectral, gamma):
 def test_the_costs_of_a_query_are_counted(
     index, query, words, operators, misspelt, phrase_documents, matches
 ):
-    counts = index.query_counts(query)
+    (state,) = part_states(index)
+    counts = costs.counts_of(state.query_parser, query, ParsingSettings())
     assert (counts.words, counts.operators, counts.misspelt) == (words, operators, misspelt)
     assert (counts.phrase_documents, counts.matches) == (phrase_documents, matches)
 

@@ -7,7 +7,6 @@ from types import SimpleNamespace
 import pytest
 
 from klsa_search import build
-from klsa_search.core.parameters import QueryOptions
 from klsa_search.search import costs
 from klsa_search.search.index import Index, open_index
 from klsa_search.search.query.query import Query
@@ -17,6 +16,7 @@ from klsa_search.service.routes import mining
 from klsa_search.service.schemas.search_requests import ExplainRequest, SearchRequest
 from tests.support.application import app_of_indexes
 from tests.support.client import AppClient
+from tests.support.states import part_states
 from tests.support.waiting import PATIENCE, wait_until
 
 from .sockets import serving
@@ -213,8 +213,9 @@ def test_misspelt_words_cost_more_among_more_terms(tiny_home, monkeypatch):
 
 def test_suggestions_for_a_long_text_are_heavy(tiny_home):
     with open_index(tiny_home / "tiny") as index:
-        assert costs.suggestions_cost(index.query_counts("win"), 10) < MAX_LIGHT_COST
-        assert costs.suggestions_cost(index.query_counts("wing " * 150), 10) > MAX_LIGHT_COST
+        for text, is_heavy in (("win", False), ("wing " * 150, True)):
+            cost = index.search_cost(Query(text, 1)) + costs.suggestions_cost(text, 10)
+            assert (cost > MAX_LIGHT_COST) == is_heavy
 
 
 def test_the_ranker_of_the_index_counts(tmp_path):
@@ -240,20 +241,19 @@ def test_the_texts_of_hits_count(tiny_home, monkeypatch):
         assert body.cost(index) > MAX_LIGHT_COST > short
 
 
-def test_vectors_cost_by_their_number_and_dimensions(tiny_home):
+def test_vectors_cost_by_their_number_and_dimensions(tiny_home, monkeypatch):
+    with_vector = Query("wing", vector={"space": [1.0]})
     with open_index(tiny_home / "tiny") as index:
-        counts = index.query_counts("wing")
-    assert counts.vector_values == 0
-    with_vector = QueryOptions(vector={"space": [1.0]})
+        (state,) = part_states(index)
 
-    def cost(documents, dimensions, options=with_vector):
-        values = counts._replace(vector_values=documents * dimensions)
-        return costs.estimated_cost(values, 10, options, has_embedder=True)
+        def cost(values, query=with_vector):
+            monkeypatch.setattr(costs, "_vector_values", lambda _: values)
+            return sum(costs.search_cost(state, query, embeds=True))
 
-    assert cost(6_000, 384) < MAX_LIGHT_COST
-    assert cost(6_000, 384, QueryOptions()) > cost(6_000, 384) + 5
-    for documents, dimensions in ((300_000, 384), (6_000, 8_192)):
-        assert cost(documents, dimensions) > MAX_LIGHT_COST
+        assert cost(6_000 * 384) < MAX_LIGHT_COST
+        assert cost(6_000 * 384, Query("wing")) > cost(6_000 * 384) + 5
+        for documents, dimensions in ((300_000, 384), (6_000, 8_192)):
+            assert cost(documents * dimensions) > MAX_LIGHT_COST
 
 
 @pytest.mark.parametrize("partitions", [1, 3])

@@ -11,7 +11,9 @@ from klsa_search.cli.search import klsa_search
 from klsa_search.client import Client
 from klsa_search.errors import DocumentNotFound, QueryError
 from klsa_search.indexing.build import build
+from klsa_search.search import costs
 from klsa_search.search.index import open_index
+from klsa_search.search.query.query import Query
 from klsa_search.service.open_indexes import OpenIndexes
 from tests.support.application import app_of_indexes
 from tests.support.client import AppClient
@@ -170,7 +172,9 @@ def test_an_index_says_how_many_passages_it_has(client, index):
 
 def test_searches_with_passages_never_run_in_the_event_loop(index):
     assert not index.is_quick("narwhal")
-    assert index.query_counts("narwhal").rankings == 4
+    without = index.search_cost(Query("", filter="id = x"))
+    cost = index.search_cost(Query("narwhal", filter="id = x"))
+    assert cost == pytest.approx(without + 4 * costs.WORD)
 
 
 def test_the_client_returns_what_an_index_returns(home, index):

@@ -18,10 +18,10 @@ from klsa_search.collection.model import Document
 from klsa_search.core.arguments import checked_argument, checked_items
 from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.config import Settings
-from klsa_search.core.parameters import RankingSettings, SearchParameters, SpellingName
+from klsa_search.core.parameters import RankingSettings, SearchParameters
 from klsa_search.errors import StoreError
 from klsa_search.search.batches import Drift
-from klsa_search.search.costs import QueryCounts, counts_of, is_quick
+from klsa_search.search.costs import is_quick, search_cost
 from klsa_search.search.filters.masks import FilterLike
 from klsa_search.search.models import NO_MODELS, Models
 from klsa_search.search.pages.applied_rules import rule_warnings
@@ -31,6 +31,7 @@ from klsa_search.search.parts import reading
 from klsa_search.search.parts.open_parts import OpenParts
 from klsa_search.search.parts.part_set import IndexFacts, Part, PartSet
 from klsa_search.search.parts.reading import global_doc_ids, local_doc_ids
+from klsa_search.search.query.query import Query
 from klsa_search.search.state.state import State
 from klsa_search.storage.columns.columns import Fields
 from klsa_search.storage.current import partitions_error
@@ -292,7 +293,8 @@ class Reader:
     def is_quick(self, query: str, k: int, filter_: FilterLike | None) -> bool:
         """Return whether a search by words takes at most 1 ms: see `Index.is_quick`."""
         parts = self.parts.parts
-        return len(parts) == 1 and is_quick(parts[0].state, query, k, filter_)
+        is_local = len(parts) == 1 and not self.embeds_queries
+        return is_local and is_quick(parts[0].state, query, k, filter_)
 
     def refresh(self) -> bool:
         """Make writes and new generations of other processes visible; return if any were.
@@ -417,24 +419,22 @@ class Reader:
         """Return search parameters, completed by those of the index; QueryError if invalid."""
         return self.parts.parts[0].read(reading.parameters, parameters)
 
-    def query_counts(
-        self,
-        query: str,
-        *,
-        operators: bool | None = None,
-        spelling: SpellingName | None = None,
-        filter: FilterLike | None = None,  # noqa: A002 - as in `search`
-    ) -> QueryCounts:
-        """Return counts of what makes a query expensive. Cost: 3 to 50 µs.
+    @property
+    def embeds_queries(self) -> bool:
+        """Return whether searches without a vector get one from an embedder."""
+        return bool(self.models.embedders) and bool(self.dimensions)
 
-        operators, spelling, filter  as of `search`
+    def search_cost(self, query: Query) -> float:
+        """Return about how many milliseconds a search takes. Cost: 3 to 50 µs.
 
-        >>> index.query_counts('"wet roads" tyres')
-        QueryCounts(words=3, operators=1, ..., phrase_documents=3, ..., matches=6, ...)
+        Only ratios matter: on a larger index all searches take longer. PluginFailed.
+
+        >>> query = klsa.Query("wet tyres")
+        >>> index.search_cost(query) < index.search_cost(query.model_copy(update={"explain": True}))
+        True
         """
-        checked_argument("query", query, str)
-        options: SearchParameters = {"operators": operators, "spelling": spelling}
-        return QueryCounts.of_parts(self._read_all(counts_of, query, options, filter))
+        costs = self._read_all(search_cost, query, embeds=self.embeds_queries)
+        return sum(cost.of_part for cost in costs) + max(cost.of_all for cost in costs)
 
     def warm_up(self) -> None:
         """Load what the first queries need, by running some: 3 ms with 100,000 documents."""

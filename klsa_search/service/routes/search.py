@@ -11,11 +11,12 @@ from pydantic_core import from_json, to_json
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from klsa_search.cluster.calls import PartitionTally
-from klsa_search.core.parameters import MatchName, QueryOptions, Text
+from klsa_search.core.parameters import MatchName, Text
 from klsa_search.errors import KlsaError, QueryError
-from klsa_search.search.costs import estimated_cost, suggestions_cost
+from klsa_search.search.costs import suggestions_cost
 from klsa_search.search.facet_search import facet_search
 from klsa_search.search.index import Index
+from klsa_search.search.query.query import Query
 from klsa_search.search.suggest.suggester import Suggestion
 from klsa_search.service.dependencies import Requires, Service, router_for, service_of
 from klsa_search.service.index_service import IndexService
@@ -238,9 +239,9 @@ async def search_facet(name: str, body: FacetSearchBody, service: Service) -> Fa
     def cost(index: Index) -> float:
         field = index.fields.get(body.field)
         values = 0 if field is None else min(len(field), field.content or len(field))
-        counts = index.query_counts(body.q, filter=body.filter)
-        facets = QueryOptions(facets=(body.field,), max_facet_values=max(values, 1))
-        return estimated_cost(counts, 1, facets)
+        facets, most = (body.field,), max(values, 1)
+        query = Query(body.q, 1, filter=body.filter, facets=facets, max_facet_values=most)
+        return index.search_cost(query)
 
     return await service.answer(name, compute, cost=cost)
 
@@ -303,6 +304,7 @@ async def _suggest(
         return SuggestAnswer(q=params.q, suggestions=suggestions)
 
     def cost(index: Index) -> float:
-        return suggestions_cost(index.query_counts(params.q, filter=params.filter), params.k)
+        query = Query(params.q, 1, filter=params.filter, spelling="off")
+        return index.search_cost(query) + suggestions_cost(params.q, params.k)
 
     return await service.answer(name, compute, cost=cost)

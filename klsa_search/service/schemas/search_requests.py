@@ -15,12 +15,9 @@ from klsa_search.core.parameters import (
     Text,
     encodable,
 )
-from klsa_search.search.costs import estimated_cost
-from klsa_search.search.engine.engine import MAX_SEEDS
 from klsa_search.search.filters.parser import MAX_CHARACTERS
 from klsa_search.search.index import Index
-from klsa_search.search.query.query import CANDIDATES, Query
-from klsa_search.search.rankers import ranker_of
+from klsa_search.search.query.query import Query
 from klsa_search.service.schemas.base import (
     MAX_HITS,
     IndexName,
@@ -178,21 +175,7 @@ class SearchRequest(RankingParameters, QueryOptions, _TextAndPage):
 
     def cost(self, index: Index) -> float:
         """Return the estimated cost in milliseconds: see `klsa_search.search.costs`."""
-        counts = index.query_counts(
-            self.q or "",
-            operators=self.operators,
-            spelling=self.spelling,
-            filter=self.filter,
-        )
-        if self.prefix == "last" and counts.misspelt:  # the last word need not be complete
-            counts = counts._replace(misspelt=counts.misspelt - 1)
-        return estimated_cost(
-            counts,
-            self.first + max(self.count, CANDIDATES if self.max_tokens else 0),
-            self,
-            has_embedder=index.embeds_queries,
-            everything=(self.rules and counts.boosts > 0) or _scores_all(self, index),
-        )
+        return index.search_cost(self.to_query())
 
 
 _QUICK_VALUES: Final = 100
@@ -203,17 +186,6 @@ _PLAIN: Final = frozenset(("q", "index", "k", "limit", "hits_per_page", "analyti
 
 _NO_OPTIONS: Final = Query()
 _OPTIONS: Final = frozenset(Query.model_fields) - {"query", "k", "offset"}
-
-
-def _scores_all(request: RankingParameters, index: Index) -> bool:
-    """Return whether the parameters of a ranking make it score every document."""
-    changed = (request.spectral, request.gamma, request.head, request.boosts)
-    return (
-        bool(request.exact)
-        or (request.z or 0) > MAX_SEEDS
-        or any(value is not None for value in changed)
-        or ranker_of(request.ranker or index.settings.ranker).is_heavy
-    )
 
 
 class MultiSearchQuery(SearchRequest):
@@ -290,10 +262,6 @@ class ExplainRequest(RankingParameters, _TextAndVector):
 
     def cost(self, index: Index) -> float:
         """Return the estimated cost in milliseconds: see `klsa_search.search.costs`."""
-        return estimated_cost(
-            index.query_counts(self.q, operators=self.operators, spelling=self.spelling),
-            1,
-            QueryOptions(explain=True, vector=self.vector),
-            has_embedder=index.embeds_queries,
-            everything=_scores_all(self, index),
-        )
+        ranking = {name: getattr(self, name) for name in RankingParameters.model_fields}
+        changes = {"query": self.q, "k": 1, "explain": True, "vector": self.vector, **ranking}
+        return index.search_cost(_NO_OPTIONS.model_copy(update=changes))
