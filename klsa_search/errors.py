@@ -1,41 +1,4 @@
-"""Errors of the package. Each message says what failed, why, and how to fix it.
-
-KlsaError
-├── SettingsError         an unknown setting, or one outside its limits
-├── CollectionError       a source that cannot be read
-│   ├── BadDocument       a document that cannot be stored
-│   └── FetchError        a public collection that was not downloaded
-├── StoreError            an index directory that cannot be used
-│   ├── IndexNotFound
-│   ├── IndexExists       a new index with a name that is in use
-│   ├── DocumentNotFound
-│   ├── TermNotFound
-│   ├── RuleNotFound
-│   ├── IndexBusy         an index that another process is changing
-│   ├── IndexDamaged
-│   ├── FormatUnsupported
-│   ├── PluginMissing     an index whose plug-in is not installed, or in another version
-│   ├── PartitionsUnsupported   a call that an index in partitions or a cluster does not support
-│   └── WritingRefused    a read-only index or service
-├── QueryError            a search parameter outside its limits
-├── InvalidApiKey         a request without a valid API key
-├── InsufficientScope     a request that its API key does not allow
-├── ServiceBusy           a request that the service is too busy for
-│   ├── TooManyWrites     a write while too many others wait
-│   └── RateExceeded      a request above the rate limit of its key or address
-├── RequestTimedOut       a request that took longer than the service allows
-│   └── BodyTooSlow       a request whose body arrives too slowly
-├── ClusterFailed         a cluster that cannot be reached, or whose processes fail
-│   └── PartitionMissing  a search that some partitions did not answer
-├── JobNotFound           no job of the service has that ID
-├── AnalyticsOff          analytics of a service that records none
-├── ServiceFailed         a service that did not answer, or refused
-├── ReplayFailed          a run that cannot be replayed, or differs from its record
-├── EmbedderFailed        an embedder or reranker that fails, or whose answer is wrong
-├── ArgumentError         an argument of the wrong type or outside its limits; a ValueError too
-├── PluginFailed          a plug-in that cannot be loaded, or whose result is invalid
-└── MissingExtra          a feature whose optional packages are not installed
-"""
+"""Errors of the package. Each message says what failed, why, and how to fix it."""
 
 from __future__ import annotations
 

@@ -1,14 +1,13 @@
 """Convert the docstrings of this project for Sphinx.
 
-Rows of a name, two or more blanks, and a description become a definition list. Trees and indented
-blocks stay literal. Examples are doctests, which Sphinx knows.
+Rows of a name, two or more blanks, and a description become a definition list. Indented blocks
+stay literal. Examples are doctests, which Sphinx knows.
 """
 
 import inspect
 import re
 
 ROW = re.compile(r"(\S+(?: \S+)*?) {2,}(\S.*)")
-TREE = re.compile("[├└]──")
 PAGE = re.compile(r"\bdocs/([\w/-]+)\.md\b")
 ARRAY = re.compile(
     r"[\w.~]*ndarray\[tuple\[[^]]*\], [\w.~]*dtype\[(?:~?\w+\.)?(\w+)(?:\[[^]]*\])?\]\]"
@@ -21,7 +20,7 @@ def restructured(lines):
     for block in blocks(lines):
         if block[0].startswith(">>>"):
             yield from block
-        elif block[0].startswith(" ") or any(map(TREE.search, block)):
+        elif block[0].startswith(" "):
             yield from ("::", "", *(f"    {line}" for line in block))
         else:
             yield from rows(block)
