@@ -135,7 +135,7 @@ def build(
         echo(
             "warning: the texts have only stop words and signs, so only queries of stop words "
             "alone find documents; --stop-words none indexes these like other words"
-            if collection.has_texts
+            if collection.intake.has_texts
             else "warning: no document has a title or text, so every search of "
             f"{name} will be empty; name the field of the texts with --text",
             err=True,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Final, get_args
 
@@ -41,6 +40,9 @@ TREC_START = re.compile(r"^[ \t]*<DOC>", re.IGNORECASE | re.MULTILINE)
 _XML_START = re.compile(r"<\?xml\s|<(?:rss|feed|add|mediawiki)\b")
 _PAGE = re.compile(r"<(?:!doctype\s+)?(?:html|svg)\b", re.IGNORECASE)
 _DELIMITED = (("csv", ","), ("tsv", "\t"), ("csv", ";"), ("csv", "|"))
+CORPUS: Final = re.compile(r"corpus\.jsonl")  # documents of BEIR
+SMART_QUERIES: Final = re.compile(r".*\.qry|query.*")
+SMART_JUDGEMENTS: Final = re.compile(r".*\.(?:rel|qrels?)|qrels.*|cranqrel")
 # Files that describe a collection and are not part of it.
 DESCRIPTIONS = ("changelog", "copying", "licence", "license", "notice", "readme")
 SIDECARS = ("qrels", "queries", "topics")
@@ -62,7 +64,7 @@ def detect_format(path: Path, selection: Selection = EVERYTHING) -> str:
             f"{path}: unknown format, {_description(path)}; name its format (text reads it as one "
             f"document): {', '.join(get_args(FormatName))}"
         )
-    if corpus_file(path, selection):
+    if named_file(path, CORPUS, selection):
         return "beir"
     if smart_documents(path, selection):
         return "smart"
@@ -181,11 +183,6 @@ def table_format(path: Path) -> str | None:
     return "parquet" if head_bytes(path, 4) == b"PAR1" else None
 
 
-def corpus_file(folder: Path, selection: Selection = EVERYTHING) -> Path | None:
-    """Return the documents of a BEIR folder, `corpus.jsonl` or compressed; None if missing."""
-    return _named(folder, selection, lambda name: name == "corpus.jsonl")
-
-
 def smart_documents(folder: Path, selection: Selection = EVERYTHING) -> Path | None:
     """Return the documents of a SMART folder: the file with `.all` in its name or the only one."""
     smart = [file for file in list_files(folder, selection) if sniff(file) == "smart"]
@@ -194,32 +191,17 @@ def smart_documents(folder: Path, selection: Selection = EVERYTHING) -> Path | N
     return candidates[0] if len(candidates) == 1 else None
 
 
-def smart_queries(folder: Path, selection: Selection = EVERYTHING) -> Path | None:
-    """Return the queries of a SMART folder: `*.qry` or `query*`."""
-    return _named(folder, selection, lambda name: name.endswith(".qry") or name.startswith("query"))
-
-
-def smart_judgements(folder: Path, selection: Selection = EVERYTHING) -> Path | None:
-    """Return the judgements of a SMART folder: `*.rel`, `*.qrels`, `qrels*` or `cranqrel`."""
-    return _named(
-        folder,
-        selection,
-        lambda name: (
-            name.endswith((".rel", ".qrel", ".qrels"))
-            or name.startswith("qrels")
-            or name == "cranqrel"
-        ),
-    )
-
-
 def is_sidecar(root: Path, file: Path) -> bool:
     """Return whether a file below `root` has queries or judgements rather than documents."""
     return file.relative_to(root).parts[0].lower().startswith(SIDECARS)
 
 
-def _named(folder: Path, selection: Selection, matches: Callable[[str], bool]) -> Path | None:
+def named_file(
+    folder: Path, pattern: re.Pattern[str], selection: Selection = EVERYTHING
+) -> Path | None:
+    """Return the first file in a folder whose name, without a suffix of compression, matches."""
     files = list_files(folder, selection)
-    return next((file for file in files if matches(uncompressed_name(file))), None)
+    return next((file for file in files if pattern.fullmatch(uncompressed_name(file))), None)
 
 
 def _description(path: Path) -> str:

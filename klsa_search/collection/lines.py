@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import Any, Final
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from klsa_search.collection.model import TruncatedFile, text_fault
@@ -150,7 +150,9 @@ def lines(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
         return
     number = 0
     with translate_read_errors(path, lambda: number), open_decompressed(path) as stream:
-        for number, line in enumerate(_lines(stream), start=1):
+        # A line that is too long is read only as far as needed to detect it.
+        read = iter(partial(stream.readline, LONGEST_LINE + 1), b"")
+        for number, line in enumerate(read, start=1):
             while line.startswith(UTF8_BOM):  # also of a file that was appended to another
                 line = line.removeprefix(UTF8_BOM)
             refuse_long(len(line), path, number)
@@ -263,11 +265,6 @@ def refuse_long(length: int, path: Path, number: int) -> None:
             f"{path}:{number}: the line is too large (more than {LONGEST_LINE >> 20} MiB); "
             "see whether the file is what its name says"
         )
-
-
-def _lines(stream: IO[bytes]) -> Iterator[bytes]:
-    """Yield lines, one that is too long only as far as needed to detect it."""
-    return iter(partial(stream.readline, LONGEST_LINE + 1), b"")
 
 
 def _only(archive: ZipFile, path: Path) -> ZipInfo:

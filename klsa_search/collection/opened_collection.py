@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from klsa_search.collection.columns import Columns, option
+from klsa_search.collection.columns import option
 from klsa_search.collection.folder import FileCache
 from klsa_search.collection.intake import Intake
 from klsa_search.collection.model import Document, Judgement, Problems, Topic, Unread
@@ -24,6 +24,7 @@ class OpenedCollection:
     root     file or folder that is read; None for Python objects
     address  its absolute path; None if the name is sufficient
     files    function that finds the files of the documents and notes the others
+    intake   of the last pass: what it has read and refused
     holding  set to an object that must live as long, such as a temporary folder
     cache    set to skip the unchanged files of a folder that is read repeatedly
 
@@ -55,15 +56,10 @@ class OpenedCollection:
         self._documents = documents
         self._files = files
         self._unread: Unread | None = None
-        self._intake = Intake(options)
+        self.intake = Intake(options)
         self.holding: object = None
         self.cache: FileCache | None = None
         self._vectors: RowVectors | None = None
-
-    @property
-    def has_texts(self) -> bool:
-        """Return whether a document of the last pass had a title or text."""
-        return self._intake.has_texts
 
     @property
     def options(self) -> Mapping[str, Any]:
@@ -72,25 +68,20 @@ class OpenedCollection:
         Columns with common names that the last pass has used for all records count as given, so
         that a later version of the source is read alike.
         """
-        stored, completed = self._options.stored(), self._intake.completed
-        if len(completed) != 1 or not self._intake.uniform:
+        stored, completed = self._options.stored(), self.intake.completed
+        if len(completed) != 1 or not self.intake.uniform:
             return stored
         return {**stored, "columns": next(iter(completed)).as_mapping()}
 
     @property
     def problems(self) -> Problems:
         """Return what the last pass over the documents has skipped so far."""
-        return self._intake.problems
-
-    @property
-    def header(self) -> tuple[list[str], Columns]:
-        """Return the columns of the last table of the last pass, and which of them are used."""
-        return self._intake.header
+        return self.intake.problems
 
     @property
     def numbered(self) -> list[str]:
         """Return the files whose documents the last pass has numbered, for lack of IDs."""
-        return self._intake.numbered
+        return self.intake.numbered
 
     @property
     def notes(self) -> list[str]:
@@ -100,25 +91,16 @@ class OpenedCollection:
             for pattern in self._options.exclude
             if not pattern.startswith("!") and f"excluded by {pattern}" not in self.unread.kinds
         ]
-        notes = self._intake.notes
+        notes = self.intake.notes
         return [*(f"{first_of(files, 'file')}: {fact}" for fact, files in notes.items()), *unused]
-
-    @property
-    def lacks_columns(self) -> bool:
-        """Return whether one of the columns given is in no document of the last pass so far."""
-        return bool(self._intake.missing_columns)
-
-    def refuse_missing_columns(self) -> None:
-        """Raise CollectionError if no document of the last pass so far has one of the columns."""
-        self._intake.refuse_missing_columns()
 
     def refuse_unused_texts(self) -> None:
         """Raise CollectionError if no document of the last pass has a title or text, but others.
 
         The message names the fields with most text.
         """
-        texts = self._intake.unused_texts
-        if self._intake.has_texts or not texts:
+        texts = self.intake.unused_texts
+        if self.intake.has_texts or not texts:
             return
         longest = sorted(texts, key=texts.__getitem__, reverse=True)
         raise CollectionError(
@@ -130,10 +112,10 @@ class OpenedCollection:
 
     def documents(self) -> Iterator[Document]:
         """Stream the documents in source order, each id once; CollectionError on bad input."""
-        self._intake = Intake(self._options, self.cache)
-        admitted = self._intake.validated(self._documents(self._intake))
+        self.intake = Intake(self._options, self.cache)
+        admitted = self.intake.validated(self._documents(self.intake))
         if self._vectors is not None:
-            admitted = self._vectors.attached(admitted, lambda: self._intake.problems.count)
+            admitted = self._vectors.attached(admitted, lambda: self.intake.problems.count)
         return admitted if self.root is None else self._existing(admitted)
 
     def _existing(self, documents: Iterator[Document]) -> Iterator[Document]:
@@ -156,10 +138,6 @@ class OpenedCollection:
         """
         self._vectors = RowVectors(vectors)
 
-    def refuse(self, message: str) -> None:
-        """Refuse a document of this pass: raise CollectionError, or count it in `problems`."""
-        self._intake.refuse(message)
-
     def files(self) -> Iterator[Path]:
         """Yield the files of the documents, in the order they are read."""
         unread = Unread()
@@ -175,7 +153,7 @@ class OpenedCollection:
         if self._unread is None:
             for _ in self.files():
                 pass
-        listed, read = self._unread or Unread(), self._intake.unread
+        listed, read = self._unread or Unread(), self.intake.unread
         kinds = Counter(listed.kinds) + Counter(read.kinds)
         return Unread(dict(kinds), {**read.first, **listed.first})
 

@@ -15,12 +15,13 @@ from typing import Any, BinaryIO, Final, Unpack, cast
 from klsa_search.collection import irds, json_files, python_rows, queries, smart, tables, trec
 from klsa_search.collection.columns import PLAIN
 from klsa_search.collection.detection import (
-    corpus_file,
+    CORPUS,
+    SMART_JUDGEMENTS,
+    SMART_QUERIES,
     detect_format,
     is_sidecar,
+    named_file,
     smart_documents,
-    smart_judgements,
-    smart_queries,
     sniff,
     table_format,
 )
@@ -184,35 +185,15 @@ def open_path(path: Path, options: CheckedReadingOptions) -> OpenedCollection:
         )
     kind = _format(path, options, selection)
     within = path.is_dir()
-    has_tables = kind == "text" and (within or is_archive(path))
-    if options.columns != PLAIN and kind not in TABLE_READERS and not has_tables:
-        raise CollectionError(
-            f"{path}: the format {kind} has no columns; formats with columns are: "
-            f"{', '.join(TABLE_READERS)}, and text if it is a folder with such files",
-            field=f"columns.{next(iter(options.columns.as_mapping()))}",
-        )
-    if selection.exclude and not (within or is_archive(path)):
-        raise CollectionError(
-            f"{path}: a file; exclude is for folders and archives of files", field="exclude"
-        )
-    if options.sections and kind != "text":
-        raise CollectionError(
-            f"{path}: the format {kind} has no sections; only text files have", field="sections"
-        )
-    check_encoding(options.encoding)
-    if options.encoding is not None and kind not in ("csv", "references", "text", "tsv"):
-        raise CollectionError(
-            f"{path}: the format {kind} has an encoding of its own; leave out --encoding (in "
-            "Python encoding=), which is for csv, tsv, references and text",
-            field="encoding",
-        )
+    has_files = within or is_archive(path)
+    _refuse_unused_options(path, kind, options, has_files=has_files)
     # Both are used in JSON and messages, and a path may have bytes that are not UTF-8.
     address = os.fsencode(path.resolve()).decode("utf-8", "replace")
     name = address.rpartition(os.sep)[2]
     if kind == "smart":
         return smart_collection(name, path, options, selection, address=address)
     if kind == "beir":
-        corpus = corpus_file(path, selection) if within else None
+        corpus = named_file(path, CORPUS, selection) if within else None
         if corpus is None:
             raise CollectionError(
                 f"{path}: not a BEIR folder, because it has no corpus.jsonl; name the folder that "
@@ -243,6 +224,37 @@ def open_path(path: Path, options: CheckedReadingOptions) -> OpenedCollection:
     )
 
 
+def _refuse_unused_options(
+    path: Path, kind: str, options: CheckedReadingOptions, *, has_files: bool
+) -> None:
+    """Raise CollectionError for an option that a format does not have."""
+    check_encoding(options.encoding)
+    has_columns = kind in TABLE_READERS or (kind == "text" and has_files)
+    faults = []
+    if options.columns != PLAIN and not has_columns:
+        faults.append(
+            (
+                f"columns.{next(iter(options.columns.as_mapping()))}",
+                f"the format {kind} has no columns; formats with columns are: "
+                f"{', '.join(TABLE_READERS)}, and text if it is a folder with such files",
+            )
+        )
+    if options.exclude and not has_files:
+        faults.append(("exclude", "a file; exclude is for folders and archives of files"))
+    if options.sections and kind != "text":
+        faults.append(("sections", f"the format {kind} has no sections; only text files have"))
+    if options.encoding is not None and kind not in ("csv", "references", "text", "tsv"):
+        faults.append(
+            (
+                "encoding",
+                f"the format {kind} has an encoding of its own; leave out --encoding (in Python "
+                "encoding=), which is for csv, tsv, references and text",
+            )
+        )
+    for field, fault in faults:
+        raise CollectionError(f"{path}: {fault}", field=field)
+
+
 def smart_collection(
     name: str,
     path: Path,
@@ -264,8 +276,8 @@ def smart_collection(
             "which begins with `.I`); name the file itself"
         )
     rules = smart.smart_rules(file, target)
-    query_file = smart_queries(path, selection) if within else None
-    qrels_file = smart_judgements(path, selection) if within else None
+    query_file = named_file(path, SMART_QUERIES, selection) if within else None
+    qrels_file = named_file(path, SMART_JUDGEMENTS, selection) if within else None
     if target and not (query_file and qrels_file):
         raise CollectionError(
             f"{path}: the queries or judgements of {target} are missing; "

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final
 
 from klsa_search.collection.csv_dialects import MAX_PREAMBLE
 from klsa_search.collection.intake import Intake
@@ -28,78 +28,41 @@ from klsa_search.core.wording import counted
 from klsa_search.errors import CollectionError
 
 PREFIX: Final = "sqlite:"  # begins a source that is a table or query of a SQLite database
-_SOURCE: Final = re.compile(
-    r"sqlite:(?P<file>.+?)\?(?:table=(?P<table>.+)|query=(?P<query>.+))", re.DOTALL
-)
-
-
-class DatabaseSource(NamedTuple):
-    """A table or query of a SQLite database, one of which is blank."""
-
-    path: Path
-    table: str
-    query: str
-
-    @classmethod
-    def of(cls, source: str) -> Self:
-        """Return the parts of a source, of which nothing is escaped; CollectionError."""
-        match = _SOURCE.fullmatch(source)
-        if match is None:
-            raise CollectionError(
-                f"{source!r} names no table and no query; give sqlite:FILE?table=NAME or "
-                "sqlite:FILE?query=SELECT...",
-                field="source",
-            )
-        return cls(Path(match["file"]), match["table"] or "", match["query"] or "")
-
-    def __str__(self) -> str:
-        """Return the source with an absolute path, as all processes of the machine read it."""
-        wanted = f"table={self.table}" if self.table else f"query={self.query}"
-        return f"{PREFIX}{self.path.absolute()}?{wanted}"
+_SOURCE: Final = re.compile(r"sqlite:(.+?)\?(table|query)=(.+)", re.DOTALL)
 
 
 def database_collection(source: str, options: CheckedReadingOptions) -> OpenedCollection:
     """Return a table or query as a collection; the database is opened for reading only."""
-    wanted = DatabaseSource.of(source)
-    if not wanted.path.is_file():
-        raise CollectionError(f"{wanted.path}: no such file; check the path", field="source")
+    match = _SOURCE.fullmatch(source)
+    if match is None:
+        raise CollectionError(
+            f"{source!r} names no table and no query; give sqlite:FILE?table=NAME or "
+            "sqlite:FILE?query=SELECT...",
+            field="source",
+        )
+    path, kind, wanted = Path(match[1]), match[2], match[3]
+    if not path.is_file():
+        raise CollectionError(f"{path}: no such file; check the path", field="source")
+    read = _table_documents if kind == "table" else _query_documents
     return OpenedCollection(
-        wanted.path.name,
+        path.name,
         "sqlite",
         options,
-        lambda intake: _database_documents(wanted, intake),
-        files=lambda _: [wanted.path],
-        root=wanted.path,
-        address=str(wanted),
+        lambda intake: _database_documents(path, read, wanted, intake),
+        files=lambda _: [path],
+        root=path,
+        address=f"{PREFIX}{path.absolute()}?{kind}={wanted}",
     )
 
 
-def _database_documents(wanted: DatabaseSource, intake: Intake) -> Iterator[Document]:
-    from sqlite_utils import Database
-
-    path = wanted.path
+def _database_documents(
+    path: Path, read: _DatabaseReader, wanted: str, intake: Intake
+) -> Iterator[Document]:
     address = f"{path.absolute().as_uri()}?mode=ro"
     try:
         with closing(sqlite3.connect(address, uri=True)) as connection:
             connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)  # ATTACH creates files
-            database = Database(connection)
-            key = None
-            rows: Iterable[Mapping[str, Any]]
-            if wanted.table:
-                tables = database.table_names()
-                names = [*tables, *database.view_names()]
-                if wanted.table not in names:
-                    listed = ", ".join(map(repr, names)) or "none"
-                    raise CollectionError(
-                        f"{path}: no table {wanted.table!r}; the tables are: {listed}",
-                        field="source",
-                    )
-                rows = database[wanted.table].rows
-                keys = database.table(wanted.table).pks if wanted.table in tables else []
-                key = keys[0] if len(keys) == 1 else None
-            else:
-                rows = _rows_of_query(connection, wanted)
-            yield from _documents(path, rows, intake, key)
+            yield from read(path, connection, wanted, intake)
     except sqlite3.Error as error:
         raise CollectionError(
             f"{path}: cannot be read as SQLite ({error}); check the file and the query",
@@ -107,19 +70,40 @@ def _database_documents(wanted: DatabaseSource, intake: Intake) -> Iterator[Docu
         ) from error
 
 
-def _rows_of_query(
-    connection: sqlite3.Connection, wanted: DatabaseSource
-) -> Iterator[dict[str, Any]]:
-    cursor = connection.execute(wanted.query)
+_DatabaseReader = Callable[[Path, sqlite3.Connection, str, Intake], Iterator[Document]]
+
+
+def _table_documents(
+    path: Path, connection: sqlite3.Connection, table: str, intake: Intake
+) -> Iterator[Document]:
+    from sqlite_utils import Database
+
+    database = Database(connection)
+    tables = database.table_names()
+    names = [*tables, *database.view_names()]
+    if table not in names:
+        listed = ", ".join(map(repr, names)) or "none"
+        raise CollectionError(
+            f"{path}: no table {table!r}; the tables are: {listed}", field="source"
+        )
+    keys = database.table(table).pks if table in tables else []
+    yield from _documents(path, database[table].rows, intake, keys[0] if len(keys) == 1 else None)
+
+
+def _query_documents(
+    path: Path, connection: sqlite3.Connection, query: str, intake: Intake
+) -> Iterator[Document]:
+    cursor = connection.execute(query)
     if cursor.description is None:
-        raise CollectionError(f"{wanted.path}: the query returns no rows; give a SELECT")
+        raise CollectionError(f"{path}: the query returns no rows; give a SELECT")
     names = [column[0] for column in cursor.description]
     if len(set(names)) < len(names):
         raise CollectionError(
-            f"{wanted.path}: the query has columns with the same name among "
+            f"{path}: the query has columns with the same name among "
             f"{', '.join(map(repr, names))}; rename them with AS"
         )
-    return (dict(zip(names, row, strict=True)) for row in cursor)
+    rows = (dict(zip(names, row, strict=True)) for row in cursor)
+    yield from _documents(path, rows, intake)
 
 
 def parquet_documents(path: Path, intake: Intake) -> Iterator[Document]:

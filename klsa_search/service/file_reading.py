@@ -100,7 +100,7 @@ class FileTask:
                     raise BadDocument(f"document {document.id!r}: {fault}")
                 written = document_as_json(with_dimensions(document, self.dimensions))
             except BadDocument as error:
-                collection.refuse(f"{document.origin or name}: {error.message}")
+                collection.intake.refuse(f"{document.origin or name}: {error.message}")
             else:
                 yield document, len(written)
 
@@ -226,7 +226,7 @@ def _read(task: FileTask) -> Iterator[list[Document] | FileSummary]:
     else:
         shown, fault = _previewed(collection, task, task.preview)
         yield shown
-    columns, used = collection.header
+    columns, used = collection.intake.header
     skipped = collection.problems.as_json()
     yield FileSummary(
         format=collection.format,
@@ -246,7 +246,8 @@ def _batches(collection: OpenedCollection, task: FileTask) -> Iterator[list[Docu
     for document, size in task.documents(collection):
         limit_time(task.limits.seconds)
         if batch and (len(batch) == task.batch or characters + size > task.characters):
-            collection.refuse_missing_columns()  # before a document is replaced by an empty one
+            # Before a document is replaced by an empty one.
+            collection.intake.refuse_missing_columns()
             yield batch
             batch, characters = [], 0
         batch.append(document)
@@ -266,10 +267,10 @@ def _previewed(
             title, text = document.title[:_BEGINNING], document.text[:_BEGINNING]
             shown.append(replace(document, title=title, text=text))
         rest = islice(documents, task.batch - len(shown))
-        while collection.lacks_columns and next(rest, None):
+        while collection.intake.missing_columns and next(rest, None) is not None:
             pass
         if shown:
-            collection.refuse_missing_columns()
+            collection.intake.refuse_missing_columns()
     except CollectionError as error:
         return shown, task.shown(error.message)
     return shown, None

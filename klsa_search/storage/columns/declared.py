@@ -154,7 +154,7 @@ def fitting(
         message = f"{document.origin or 'document'}: document {document.id!r}: {fault}"
         if not isinstance(collection, OpenedCollection):
             raise CollectionError(f"{message}; declare another type, or remove the declaration")
-        collection.refuse(message)
+        collection.intake.refuse(message)
 
 
 def shown(value: object) -> str:
