@@ -237,7 +237,8 @@ def _encoding_of_script(sample: bytes) -> str | None:
     scores = [match.coherence - match.chaos for match in matches]
     best = matches[scores.index(max(scores))]
     if best.encoding in _GREEK:  # they differ in one capital, which is a sign in the other
-        return max(_GREEK, key=lambda codec: _letters(sample, codec))
+        texts = {codec: sample.decode(codec, "replace") for codec in _GREEK}
+        return max(_GREEK, key=lambda codec: sum(map(str.isalpha, texts[codec])))
     # Any bytes are letters of several alphabets, but few are valid in an encoding of two bytes.
     if scores.count(max(scores)) > 1 and best.encoding not in _MULTI_BYTE:
         return None
@@ -285,10 +286,6 @@ _COMMON_ROWS: Final = {
 
 def _has_kana(text: str) -> bool:
     return any("\u3041" <= character <= "\u30fc" for character in text)
-
-
-def _letters(sample: bytes, codec: str) -> int:
-    return sum(map(str.isalpha, sample.decode(codec, "replace")))
 
 
 @cache

@@ -162,14 +162,10 @@ def json_format(path: Path) -> str | None:
     except (ValueError, RecursionError):
         return "jsonl"
     following, is_alone = start[end:].partition("\n")[0].strip(), not start[end:].strip()
-    is_json = "\n" in start[:end].strip() or following.startswith("{")
-    return "json" if is_json or (is_alone and _encloses(first)) else "jsonl"
-
-
-def _encloses(record: dict[str, Any]) -> bool:
-    """Return whether an object has documents in it."""
-    layout = layout_of(record)
-    return layout is not None and bool(layout.notes)
+    if "\n" in start[:end].strip() or following.startswith("{"):
+        return "json"
+    layout = layout_of(first) if is_alone else None
+    return "json" if layout and layout.notes else "jsonl"
 
 
 def json_documents(path: Path, intake: Intake) -> Iterator[Document]:

@@ -275,7 +275,7 @@ def smart_collection(
             f"{path}: no SMART documents found (one file with `.all` in its name, "
             "which begins with `.I`); name the file itself"
         )
-    rules = smart.smart_rules(file, target)
+    rules = smart.SmartRules.of(file, target)
     query_file = named_file(path, SMART_QUERIES, selection) if within else None
     qrels_file = named_file(path, SMART_JUDGEMENTS, selection) if within else None
     if target and not (query_file and qrels_file):

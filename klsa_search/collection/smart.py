@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from pathlib import Path
+from typing import Final, Self
 
 from klsa_search.collection.intake import Intake
 from klsa_search.collection.lines import lines
@@ -14,6 +15,7 @@ from klsa_search.collection.model import Document, Judgement, Topic
 from klsa_search.collection.queries import deduplicate, parse_grade, unique_topics
 from klsa_search.errors import CollectionError
 
+_CRAN_GRADES: Final = 5  # of which the last is not relevant
 MARK = re.compile(r"\.(?:(I)(?:[ \t]+(\S+))?|([A-Z]))\s*$")
 METADATA = {"A": "author", "B": "source", "C": "categories", "N": "note"}
 # .X is a matrix of citations, not text.
@@ -21,31 +23,22 @@ METADATA = {"A": "author", "B": "source", "C": "categories", "N": "note"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SmartRules:
-    """Deviations of one collection from the format."""
+    """Deviations of one collection from the format.
 
-    words_last: bool = False
-    """`.W` extends to the next `.I`; marks inside it are typing errors."""
-    title_repeated: bool = False
-    """`.W` begins with the title, which is removed there."""
-    queries_by_order: bool = False
-    """Judgements number queries 1, 2, 3 in file order and ignore their `.I`."""
-    best_grade: int | None = None
-    """Grade 1 is the best: gain = best_grade - grade, and 0 if negative."""
+    is_cran       `.W` extends to the next `.I`, as marks inside it are typing errors, and begins
+                  with the title, which is removed there; judgements number queries 1, 2, 3 in file
+                  order, and grade 1 is the best: gain = 5 - grade, and 0 if negative
+    all_relevant  every line of the judgements is relevant: grade and gain are 1
+    """
+
+    is_cran: bool = False
     all_relevant: bool = False
-    """Every line of the judgements is relevant: grade and gain are 1."""
 
-
-_CRAN = SmartRules(words_last=True, title_repeated=True, queries_by_order=True, best_grade=5)
-_CRAN_1837 = SmartRules(
-    words_last=True, title_repeated=True, queries_by_order=True, all_relevant=True
-)
-
-
-def smart_rules(documents: Path, name: str | None = None) -> SmartRules:
-    """Return the rules for a SMART file, by its name and the name of the collection."""
-    if not documents.name.lower().startswith("cran"):
-        return SmartRules()
-    return _CRAN_1837 if name == "cran-1837" else _CRAN
+    @classmethod
+    def of(cls, documents: Path, name: str | None = None) -> Self:
+        """Return the rules for a SMART file, by its name and the name of the collection."""
+        is_cran = documents.name.lower().startswith("cran")
+        return cls(is_cran=is_cran, all_relevant=is_cran and name == "cran-1837")
 
 
 @dataclass(slots=True)
@@ -68,7 +61,7 @@ def documents(path: Path, intake: Intake, rules: SmartRules) -> Iterator[Documen
         if record.fault:
             intake.refuse(f"{record.origin}: {record.fault}")
             continue
-        if rules.title_repeated:
+        if rules.is_cran:
             _drop_title(record)
         yield Document(
             id=record.id,
@@ -94,7 +87,7 @@ def _cells(path: Path, rules: SmartRules) -> Iterator[tuple[str, str, str]]:
         if record.fault:
             raise CollectionError(f"{record.origin}: {record.fault}; correct the file")
         text = " ".join(f"{record.text('T')} {record.text('W')}".split())
-        yield record.origin, str(order) if rules.queries_by_order else record.id, text
+        yield record.origin, str(order) if rules.is_cran else record.id, text
 
 
 def judgements(path: Path, rules: SmartRules) -> list[Judgement]:
@@ -120,8 +113,8 @@ def judgements(path: Path, rules: SmartRules) -> list[Judgement]:
         gain = max(grade, 0)
         if rules.all_relevant:
             grade = gain = 1
-        elif rules.best_grade is not None:
-            gain = max(rules.best_grade - grade, 0) if grade > 0 else 0
+        elif rules.is_cran:
+            gain = max(_CRAN_GRADES - grade, 0) if grade > 0 else 0
         judgements_.append(
             Judgement(query_id=_plain(query), document_id=_plain(document), grade=grade, gain=gain)
         )
@@ -146,7 +139,7 @@ def _records(path: Path, rules: SmartRules) -> Iterator[_Record]:
             if text:
                 record = _Record(id="", origin=f"{path}:{number}", fault="text before any `.I`")
         elif mark:
-            if not (in_words and rules.words_last):
+            if not (in_words and rules.is_cran):
                 current = record.fields.setdefault(mark[3], [])
                 in_words = mark[3] == "W"
         elif current is not None:

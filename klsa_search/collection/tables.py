@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
-from klsa_search.collection.csv_dialects import MAX_PREAMBLE
+from klsa_search.collection.csv_files import MAX_PREAMBLE
 from klsa_search.collection.intake import Intake
 from klsa_search.collection.json_values import json_value
 from klsa_search.collection.model import Document, TruncatedFile

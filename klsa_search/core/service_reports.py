@@ -76,11 +76,6 @@ class SearchFigures:
     click_through  clicked as a share of searches; None without searches
     mean_position  mean rank of the clicked hits; None without clicks
     mean_ms        mean duration; None without searches
-
-    >>> with Client(url) as client:
-    ...     totals: SearchFigures = client.index("reports").analytics().totals
-    >>> totals.searches, totals.no_results
-    (0, 0)
     """
 
     searches: int
@@ -98,39 +93,21 @@ class SearchFigures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DayFigures(SearchFigures):
-    """Figures of a day, UTC.
-
-    >>> with Client(url) as client:
-    ...     days: list[DayFigures] = client.index("reports").analytics().days
-    >>> [(figures.day, figures.searches) for figures in days]
-    []
-    """
+    """Figures of a day, UTC."""
 
     day: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryFigures(SearchFigures):
-    """Figures of a query.
-
-    >>> with Client(url) as client:
-    ...     queries: list[QueryFigures] = client.index("reports").analytics().queries
-    >>> [(figures.query, figures.clicks) for figures in queries]
-    []
-    """
+    """Figures of a query."""
 
     query: str
 
 
 @dataclass(frozen=True, slots=True)
 class ClickedDocument:
-    """A document with its clicks and conversions.
-
-    >>> with Client(url) as client:
-    ...     clicked: list[ClickedDocument] = client.index("reports").analytics().documents
-    >>> [document.id for document in clicked]
-    []
-    """
+    """A document with its clicks and conversions."""
 
     id: str
     clicks: int
@@ -152,8 +129,12 @@ class Analytics:
 
     >>> with Client(url) as client:
     ...     report: Analytics = client.index("reports").analytics(days=7)
-    >>> for figures in report.no_results:
-    ...     print(figures.query, figures.searches)
+    >>> totals: SearchFigures = report.totals
+    >>> days: list[DayFigures] = report.days
+    >>> queries: list[QueryFigures] = report.no_results
+    >>> clicked: list[ClickedDocument] = report.documents
+    >>> totals.searches, [figures.query for figures in queries]
+    (0, [])
     """
 
     index: str
@@ -174,11 +155,6 @@ class SynonymCandidate:
     count    searches that replaced the word by it
     total    searches that replaced the word alone, by anything
     queries  up to three queries with it that replaced one with the word
-
-    >>> with Client(url) as client:
-    ...     for proposal in client.index("reports").synonym_proposals():
-    ...         best: SynonymCandidate = proposal.candidates[0]
-    ...         print(proposal.word, best.synonym, f"{best.count} of {best.total}")
     """
 
     synonym: str
@@ -198,7 +174,8 @@ class SynonymProposal:
     >>> with Client(url) as client:
     ...     shop = client.index("reports")
     ...     proposals: list[SynonymProposal] = shop.synonym_proposals(days=90)
-    ...     accepted = {proposal.word: [proposal.candidates[0].synonym] for proposal in proposals}
+    ...     best: dict[str, SynonymCandidate] = {one.word: one.candidates[0] for one in proposals}
+    ...     accepted = {word: [candidate.synonym] for word, candidate in best.items()}
     ...     words = shop.set_synonyms(shop.synonyms() | accepted)
     >>> words
     0
