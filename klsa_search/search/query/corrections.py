@@ -75,7 +75,7 @@ _HALF_CANDIDATES: Final = 4
 class Correction(NamedTuple):
     """What a word is probably meant to be.
 
-    terms   term numbers
+    terms   term numbers; UNKNOWN of a word of synonyms or rules
     words   as documents write them
     score   ln(documents) and `weight`, less `cost`; 0 of words written as one
     weight  sum of the weights of the other words of the query
@@ -99,12 +99,14 @@ class WordContext(NamedTuple):
     alone         whether documents contain no word of the query
     abbreviation  whether the word is written like one
     unfinished    whether it is the last word, which may still be typed
+    synonyms      whether the words of synonyms count as known
     """
 
     context: tuple[int, ...] | None = None
     alone: bool = False
     abbreviation: bool = False
     unfinished: bool = False
+    synonyms: bool = False
 
 
 NO_CONTEXT: Final = WordContext()
@@ -121,6 +123,7 @@ class Corrector:
     def __init__(self, pieces: PieceCache) -> None:
         self._snapshot, self._analyzer = pieces.snapshot, pieces.analyzer
         self._term_dictionary, self._divider = pieces.term_dictionary, pieces.divider
+        self._configured_words = pieces.configured_words
         self.similar = SimilarTerms(self._snapshot, self._analyzer, self._term_dictionary)
         self._corrections: dict[Hashable, Correction | None] = {}
         self._bests: dict[Hashable, Correction | None] = {}
@@ -154,6 +157,9 @@ class Corrector:
         has_short_part = any(len(part.text) == 1 for part in parts) and len(parts) < len(folded)
         if is_word and (where.alone or not where.abbreviation) and (has_short_part or not parts):
             best = self.best(folded, evidence, where)
+            configured = self._configured(folded, evidence, where)
+            if configured and (best is None or configured.score > best.score):
+                best = configured
         if best and parts:
             words = [[(part.number,)] for part in parts if part.number >= 0]
             documents = count_all(self._snapshot, words, evidence)
@@ -230,13 +236,39 @@ class Corrector:
         """Return whether the index is so large that an unknown word is rather misspelt."""
         return self._snapshot.query_kernel.counts.documents >= MIN_DOCUMENTS
 
+    def _configured(self, word: str, evidence: Evidence, where: WordContext) -> Correction | None:
+        """Return the best word of synonyms or rules for a folded word that no document contains.
+
+        One of synonyms is as frequent as what these search as well, and fits as that does.
+        """
+        if where.context is None:
+            return None
+        numbers, frequencies = self._snapshot.vocabulary.numbers, self._term_dictionary.frequencies
+        edits = 2 if len(word) >= SURE_LETTERS else 1
+        candidates = list[Correction]()
+        for cost, configured in self._configured_words.near(
+            word, edits, with_synonyms=where.synonyms
+        ):
+            meant = [[numbers.get(term, UNKNOWN) for term in terms] for terms in configured.meant]
+            rarest = [min(terms, key=frequencies.__getitem__) for terms in meant if min(terms) >= 0]
+            weights = self.weights(rarest, where.context, evidence)
+            score = max(
+                (math.log(max(frequencies[n], 1)) + weights[n] for n in rarest), default=0.0
+            )
+            weight = max(weights.values(), default=0.0)
+            written = configured.written
+            candidates.append(Correction((UNKNOWN,), written, score - cost, weight, cost))
+        return max(candidates, key=lambda best: (best.score, best.words), default=None)
+
     def _is_sure(self, word: str, best: Correction, where: WordContext) -> bool:
         """Return whether a candidate replaces a word.
 
-        It does if only letters changed their order, whatever the documents.
+        It does if only letters changed their order, whatever the documents, or if it is a word of
+        synonyms or rules at one edit.
         """
         form = self._analyzer.folded(best.words.casefold())
-        if sorted(form) == sorted(word):
+        is_configured = best.terms == (UNKNOWN,) and OSA.distance(word, form) == 1
+        if sorted(form) == sorted(word) or is_configured:
             return True
         large, by_itself = self.is_large, where.context is None
         edits = 2 if by_itself and len(word) >= TWO_EDIT_LETTERS else 1

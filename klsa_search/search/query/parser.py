@@ -39,7 +39,7 @@ from klsa_search.search.query.pieces import (
     flags_of,
     numbers_of,
 )
-from klsa_search.search.query.similar_terms import MIN_FITTING_LETTERS
+from klsa_search.search.query.similar_terms import MIN_FITTING_LETTERS, ConfiguredWords
 from klsa_search.search.query.synonyms import NONE, SynonymExpansion, Synonyms, add_synonyms
 from klsa_search.search.query.syntax import BooleanQuery, Clause, in_capitals, last_word
 from klsa_search.search.query.term_dictionary import DocumentsAt
@@ -80,6 +80,7 @@ class QueryParser:
 
     columns  keyword fields that can be searched by name, unless their words are searched
     stored   names of all fields of metadata
+    rules    queries of rules
     """
 
     def __init__(
@@ -90,13 +91,15 @@ class QueryParser:
         documents_at: DocumentsAt,
         synonyms: Synonyms,
         stored: Collection[str] = (),
+        rules: Iterable[str] = (),
     ) -> None:
         analyzer = analyzer.preferring(snapshot.vocabulary.numbers)
         self.snapshot, self.analyzer = snapshot, analyzer
         searched = snapshot.forward.fields.searched
         self.columns = {name: columns[name] for name in columns.keys() - set(searched)}
         self.fields = {*searched, *columns}
-        self.pieces = PieceCache(snapshot, analyzer, documents_at)
+        configured = ConfiguredWords(synonyms.as_written, rules, analyzer)
+        self.pieces = PieceCache(snapshot, analyzer, documents_at, configured)
         self.codes = CodeReader(self.pieces)
         self.operators = OperatorReader(self.pieces, self.fields, stored)
         self._clauses = ClauseReader(self.pieces, self.columns)

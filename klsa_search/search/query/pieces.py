@@ -22,6 +22,7 @@ from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.query.division import Divider, WordCounts
 from klsa_search.search.query.interpretation import Word
 from klsa_search.search.query.joining import NO_RUN, Joiner, Run, runs_of
+from klsa_search.search.query.similar_terms import ConfiguredWords
 from klsa_search.search.query.stop_words import StopWords
 from klsa_search.search.query.syntax import is_plain, may_be_boolean
 from klsa_search.search.query.term_dictionary import DocumentsAt, TermDictionary
@@ -70,13 +71,21 @@ class PieceCache(dict[str, Piece]):
     """Caches the pieces of queries to one snapshot; thread-safe.
 
     Its attributes are what all readers of a query share: the snapshot with its analyser and its
-    documents, term numbers, stop words, what divides and joins words, and the term dictionary.
+    documents, words of synonyms and rules, term numbers, stop words, what divides and joins words,
+    and the term dictionary.
     It caches 32,768 pieces of at most 64 characters, at most 20 MB. Threads that read a new piece
     at once find the same.
     """
 
-    def __init__(self, snapshot: Snapshot, analyzer: Analyzer, documents_at: DocumentsAt) -> None:
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        analyzer: Analyzer,
+        documents_at: DocumentsAt,
+        configured: ConfiguredWords,
+    ) -> None:
         super().__init__()
+        self.configured_words = configured
         self.snapshot, self.analyzer, self.documents_at = snapshot, analyzer, documents_at
         self.numbers = TermNumbers(analyzer, snapshot.vocabulary)
         self.stop_words = StopWords(snapshot, analyzer)

@@ -85,6 +85,12 @@ class RuleSet:
         """Return whether there are any."""
         return bool(self.rules)
 
+    @property
+    def queries(self) -> list[str]:
+        """Return the queries, or parts of queries, that rules are for."""
+        queries = (rule.when.query_is or rule.when.query_contains for rule in self.rules)
+        return [query for query in queries if query]
+
     def terms(self, when: RuleCondition) -> Terms | None:
         """Return the terms of the query of a rule; None for a rule of all queries."""
         query = when.query_is if when.query_is is not None else when.query_contains

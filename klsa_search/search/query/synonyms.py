@@ -40,6 +40,7 @@ class Synonyms:
     """
 
     def __init__(self, as_written: Mapping[str, Sequence[str]], analyzer: Analyzer) -> None:
+        self.as_written = as_written
         texts = {*as_written, *chain.from_iterable(as_written.values())}
         readings = {text: analyzer.readings(text) for text in texts}
         by_terms: dict[Terms, dict[Terms, Synonym]] = {}
@@ -49,7 +50,6 @@ class Synonyms:
                 for synonym in meant:
                     if terms and synonym.terms and synonym.terms not in readings[word]:
                         by_terms.setdefault(terms, {}).setdefault(synonym.terms, synonym)
-        self.as_written = as_written
         self._of = {terms: tuple(synonyms.values()) for terms, synonyms in by_terms.items()}
         self._lengths = lengths_by_first_term(self._of)
         self._terms = frozenset(chain.from_iterable(self._of))

@@ -242,6 +242,7 @@ class WordReader:
     ) -> Iterable[Word]:
         rules, dictionary = builder.rules, self._term_dictionary
         is_meant = rules.synonyms is not None and self.term(word) in rules.synonyms
+        is_meant |= word.text in builder.corrections.values()  # a word of rules
         if word.number != UNKNOWN or word == builder.last or is_meant:
             return (word,)
         is_auto = rules.spelling == "auto"
@@ -364,7 +365,8 @@ class WordReader:
         context = rules.context
         if context is not None:
             context = tuple(term for term in context if term not in without)
-        where = WordContext(context, alone=rules.context == ())
+        alone, has_synonyms = rules.context == (), rules.synonyms is not None
+        where = WordContext(context, alone=alone, synonyms=has_synonyms)
         correction = self.corrector.correction(text, rules.evidence, where)
         return correction if correction is not None and correction.sure else None
 
@@ -392,6 +394,7 @@ class WordReader:
             alone=rules.context == (),
             abbreviation=rules.has_case and has_capitals,
             unfinished=is_last and rules.is_typing,
+            synonyms=rules.synonyms is not None,
         )
         text = word.text.replace(" ", "")  # of a word written apart
         correction = self.corrector.correction(text, rules.evidence, where)

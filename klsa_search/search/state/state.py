@@ -124,7 +124,10 @@ class State:
         analyzer, documents_at = self.info.analyzer, self.documents.at
         id_ = self.info.manifest.reading.get("columns", {}).get("id") or "id"
         stored = (*fields, "id", id_)
-        return QueryParser(self.snapshot, analyzer, keywords, documents_at, self.synonyms, stored)
+        return QueryParser(
+            self.snapshot, analyzer, keywords, documents_at, self.synonyms, stored,
+            self.rules.queries,
+        )  # fmt: skip
 
     @lazy_property
     def parameters(self) -> Parameters:

@@ -246,3 +246,57 @@ def test_a_repeated_word_has_its_synonyms_once(towns):
     read = towns.search("tv tv television").interpretation
     assert read.words == ("tv", "tv", "television")
     assert read.synonyms == {"tv": ("television",), "television": ("tv",)}
+
+
+@pytest.mark.parametrize("partitions", [1, 2])
+def test_a_misspelt_word_may_be_one_of_synonyms_or_rules(index_of, partitions):
+    """Though no document has it: it finds what it would find if it had been typed correctly."""
+    texts = ["laptop of 15 inches", "laptop bag", "shoes for runners", "sneakers", "winter coat"]
+    rows = [{"id": str(number), "text": text} for number, text in enumerate(texts)]
+    index = index_of(rows, partitions=partitions, workers=1)
+    index.set_synonyms(["Notebook => laptop", "zapatos deportivos => shoes", "trainers => laptop"])
+    pin = {"pin": [{"id": "4", "position": 1}]}
+    index.set_rules([{"id": "sale", "when": {"query_contains": "clearance"}, "then": pin}])
+    for typed, meant in [
+        ("notebok", "notebook"),
+        ("ntoebook", "notebook"),
+        ("notebok bag", "notebook bag"),
+        ("note bok bag", "notebook bag"),
+        ("zapatos deportvos", "zapatos deportivos"),
+        ("clearence", "clearance"),
+        ("clearanec notbook", "clearance notebook"),
+    ]:
+        results, expected = index.search(typed), index.search(meant)
+        assert [hit.id for hit in results] == [hit.id for hit in expected]
+        assert len(results) > 0
+        assert results.rules == expected.rules
+        read = expected.interpretation.synonyms.values()
+        assert [*results.interpretation.synonyms.values()] == [*read]
+        assert not results.interpretation.corrections.keys() & {*results.interpretation.unknown}
+        suggested = index.search(typed, spelling="suggest").interpretation
+        assert suggested.did_you_mean is None or suggested.did_you_mean.lower() == meant
+    assert index.search("notebok", synonyms=False).interpretation.corrections == {}
+    assert index.search("nteb").interpretation.corrections == {}
+    index.set_synonyms({})
+    assert index.search("notebok").interpretation.corrections == {}
+
+
+def test_a_word_of_rules_is_no_correction_of_itself(index_of):
+    index = index_of({"u": "an ultrabook of steel", "g": "a gift card", "n": "steel pipe"})
+    pin = {"pin": [{"id": "g", "position": 1}]}
+    words = ["ultrabok", "notebook"]
+    index.set_rules([{"id": w, "when": {"query_is": w}, "then": pin} for w in words])
+    found = index.search("ultrabok")
+    assert [hit.id for hit in found] == ["g", "u"]
+    assert found.interpretation.corrections == {"ultrabok": "ultrabook"}
+    found = index.search("notebook")
+    assert [hit.id for hit in found] == ["g"]
+    assert found.interpretation.corrections == {}
+    assert found.interpretation.did_you_mean is None
+
+
+def test_words_of_documents_are_likelier_than_those_of_rules(index_of):
+    index = index_of({str(number): f"seal {number} of a pump" for number in range(20)})
+    index.set_rules([{"id": "r", "when": {"query_is": "sale"}, "then": {"hide": ["1"]}}])
+    assert index.search("sael").interpretation.corrections == {"sael": "seal"}
+    assert index.search("salle").interpretation.corrections == {"salle": "sale"}
