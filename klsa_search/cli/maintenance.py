@@ -102,13 +102,13 @@ def list_(home: Path, as_json: bool) -> None:
 @json_option
 def info(path: Path, as_json: bool) -> None:
     """Show the contents, settings and build of an index."""
-    from klsa_search.storage.current import current_generation
+    from klsa_search.storage.current import current_build
     from klsa_search.storage.generations import committed_generations
     from klsa_search.storage.manifest import current_manifest
-    from klsa_search.storage.partitions import is_partitioned, manifest_in_use, parts_of
+    from klsa_search.storage.partitions import documents_of, is_partitioned, manifest_in_use
 
     divided = is_partitioned(path)
-    generations = [current_generation(part) for part in parts_of(path)]
+    generations = documents_of(current_build(path))
     generation = generations[0]
     manifest = manifest_in_use(path)
     facts = manifest_json(path.name, manifest) | {"drift": drift_json(generations)}

@@ -32,9 +32,10 @@ from klsa_search.search.state.state import (
     statistics_of,
     with_statistics,
 )
+from klsa_search.storage.current import current_generation
 from klsa_search.storage.manifest import read_manifest
 from klsa_search.storage.objects import absolute
-from klsa_search.storage.partitions import open_collection_terms, terms_folder, terms_generation
+from klsa_search.storage.partitions import open_collection_terms, terms_folder
 from klsa_search.storage.replication import follow_partition
 from klsa_search.storage.repository import Repository, build_id
 from klsa_search.storage.restore import restore_partition
@@ -76,7 +77,7 @@ def followed_builds(
     generations: Sequence[Path], repository: str, every: float
 ) -> list[FollowedBuild]:
     """Return the builds of the partitions in these folders, for their hosts."""
-    terms = build_id(read_manifest(terms_generation(generations[0].parent)))
+    terms = build_id(read_manifest(current_generation(terms_folder(generations[0].parent))))
     builds = [build_id(read_manifest(generation)) for generation in generations]
     return [FollowedBuild(absolute(repository), every, build, terms) for build in builds]
 
@@ -157,7 +158,7 @@ class PartitionHost:
             path = self._generation.parent
             self._generation = restore_partition(repository, path, followed.build)
             restore_partition(repository, terms_folder(path), followed.terms)
-        terms = open_collection_terms(terms_generation(self._generation.parent))
+        terms = open_collection_terms(current_generation(terms_folder(self._generation.parent)))
         self._partition = OpenGeneration(self._generation, terms)
         self._views: OrderedDict[str, State] = OrderedDict()
         self._restricted: OrderedDict[str, State] = OrderedDict()

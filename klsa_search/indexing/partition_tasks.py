@@ -46,7 +46,7 @@ from klsa_search.lowrank.sparse_expansion import ENTRIES, pack_table, remote_row
 from klsa_search.storage.arrays import write_arrays
 from klsa_search.storage.documents import PASSAGE_DOCUMENTS, passages_of
 from klsa_search.storage.manifest import Manifest, SpectrumEntry
-from klsa_search.storage.names import PASSAGES, index_path
+from klsa_search.storage.names import PASSAGES
 
 TRAINING: Final = "training"
 """Folder of the training in the work folder."""
@@ -159,6 +159,7 @@ class SpooledDocuments(NamedTuple):
 class PartitionTask(NamedTuple):
     """What a process needs to build one partition, or the index of its passages.
 
+    path          folder of the partition
     documents     of all partitions, or their passages
     spectrum      of the training
     memory        limit in bytes
@@ -166,8 +167,7 @@ class PartitionTask(NamedTuple):
     passages      the task of its passages, if documents are divided
     """
 
-    home: Path
-    name: str
+    path: Path
     number: int
     documents: SpooledDocuments
     spectrum: SpectrumEntry
@@ -265,8 +265,7 @@ def build_partition(task: PartitionTask, report: Progress = silent) -> None:
         counts = {**built.counts, "passages": of_rows.counts["documents"]}
         return built._replace(counts=counts)
 
-    path = index_path(task.home, task.name)
-    write_generation(path, task.collection, write, report, replace=True)
+    write_generation(task.path, task.collection, write, report, replace=True)
 
 
 def _write_documents(task: PartitionTask, generation: Path, report: Progress) -> Built:
@@ -370,12 +369,11 @@ def _in_processes(
 ) -> Iterator[int]:
     """Take a step for all partitions in processes; yield the number of each that is done."""
     shares = [(number, workers) for number in range(workers)]
-    name = "a process that built partitions"
-    with WorkerPool[_Request, None](__name__, shares, name) as pool:
-        running = {
-            pool.submit((step, task), f"the process that built partition `{task.name}`"): number
-            for number, task in enumerate(tasks)
-        }
+    with WorkerPool[_Request, None](__name__, shares, "a process that built partitions") as pool:
+        running = {}
+        for number, task in enumerate(tasks):
+            name = f"the process that built partition `{task.path.name}`"
+            running[pool.submit((step, task), name)] = number
         for future in as_completed(running):
             future.result()
             yield running[future]

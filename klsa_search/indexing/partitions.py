@@ -82,10 +82,10 @@ from klsa_search.storage.manifest import Manifest, SpectrumEntry, read_manifest
 from klsa_search.storage.names import MANIFEST, PASSAGES, SCRATCH
 from klsa_search.storage.partitions import (
     MAX_PARTITIONS,
+    PartitionSet,
     generations_in_use,
-    partition_names,
     partition_of,
-    terms_name,
+    partition_paths,
     write_partitions,
 )
 
@@ -232,9 +232,9 @@ def _write(
 ) -> Built:
     """Build the partitions of a generation whose documents are in its work folder."""
     started = time.monotonic()
-    path, work = generation.parent, generation / SCRATCH
+    work = generation / SCRATCH
     settings, of_documents = contents.settings, sizes["documents"]
-    names = partition_names(generation.name, len(of_documents))
+    *folders, terms_folder = partition_paths(generation, len(of_documents))
     counts = {"documents": sum(of_documents), "terms": 0, "tokens": 0, "non_zeros": 0}
     built = Built(contents, counts, {})
     manifest = manifest_of(collection, built, started, {})
@@ -245,8 +245,8 @@ def _write(
     def tasks_of(documents: SpooledDocuments, report: Progress) -> list[PartitionTask]:
         entry = _train(documents, contents.bytes, memory, report)
         return [
-            PartitionTask(path, name, number, documents, entry, memory, fingerprints)
-            for number, name in enumerate(names)
+            PartitionTask(folder, number, documents, entry, memory, fingerprints)
+            for number, folder in enumerate(folders)
         ]
 
     documents = SpooledDocuments(work, None, work, of_documents, manifest, types)
@@ -264,15 +264,16 @@ def _write(
         pairs = zip(tasks, tasks_of(passages, of_passages(report)), strict=True)
         tasks = [task._replace(passages=task_of_passages) for task, task_of_passages in pairs]
     take_steps(tasks, workers, report)
-    generations = [current_generation(path / name) for name in names]
+    generations = list(map(current_generation, folders))
     combined = _combined(built._replace(spectra={"bm25": tasks[0].spectrum}), generations)
     terms = _write_collection_terms(
-        generation, generations, manifest_of(collection, combined, started, {})
+        terms_folder, generations, manifest_of(collection, combined, started, {})
     )
-    kinds = [generations]
+    partition_set = PartitionSet(count=len(folders), length=_mean_length(generations))
     if "passages" in sizes:
-        kinds.append([part / PASSAGES for part in generations])
-    write_partitions(generation, len(names), *map(_mean_length, kinds))
+        length = _mean_length([part / PASSAGES for part in generations])
+        partition_set = partition_set.model_copy(update={"passage_length": length})
+    write_partitions(generation, partition_set)
     return combined._replace(counts={**combined.counts, "terms": terms})
 
 
@@ -317,15 +318,14 @@ _BLOCK: Final = 100_000
 """Terms that are written at once."""
 
 
-def _write_collection_terms(build: Path, partitions: Sequence[Path], manifest: Manifest) -> int:
-    """Write the terms of the partitions of a build, and return their number.
+def _write_collection_terms(folder: Path, partitions: Sequence[Path], manifest: Manifest) -> int:
+    """Write the terms of the partitions of a build to a folder, and return their number.
 
-    build       generation that has the partitions
     partitions  their generations, by number
     manifest    of all documents
     Cost: 2 µs for each other term in each partition, and their positions in memory.
     """
-    with new_generation(build.with_name(terms_name(build.name))) as generation:
+    with new_generation(folder) as generation:
         _write_terms(partitions, manifest, generation)
         terms = len(open_array(generation, "frequencies"))
         counts = manifest.counts.model_copy(update={"terms": terms})

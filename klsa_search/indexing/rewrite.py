@@ -51,7 +51,7 @@ from klsa_search.storage.current import current_build, current_generation, last_
 from klsa_search.storage.maintenance import verify_shared
 from klsa_search.storage.manifest import Manifest, current_settings, read_manifest
 from klsa_search.storage.names import MANIFEST, index_of
-from klsa_search.storage.partitions import documents_of, folders_of, terms_name
+from klsa_search.storage.partitions import documents_of, folders_of
 from klsa_search.storage.repair import RecoveredRecords, live_documents, repair_current
 from klsa_search.storage.write_log import WriteLog
 
@@ -275,9 +275,10 @@ def repair(
     path = Path(path)
     fault = repair_current(path)
     build = current_build(path)
-    for folder in folders_of(build):
-        # The terms are made of the partitions, which are not.
-        if folder.is_dir() or folder.name != terms_name(build.name):
+    folders = folders_of(build)
+    for folder in folders:
+        # The terms, which are last, are made of the partitions, which are not.
+        if folder.is_dir() or folder != folders[-1]:
             fault = repair_current(folder) or fault
     verify_shared(path)
     try:

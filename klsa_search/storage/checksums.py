@@ -3,14 +3,13 @@
 The extension module uses array values as indices, so one changed byte can return wrong results.
 Only a checksum of the whole file detects every changed byte.
 
-A successful comparison is recorded in the user's cache folder, with device, inode, size and both
-times of each file. If the record is missing, checksums are compared again.
+The last successful comparison of an index is recorded in the user's cache folder, by device, inode,
+size and both times of each file. If the record is missing, checksums are compared again.
 """
 
 from __future__ import annotations
 
 import hashlib
-import io
 import os
 import threading
 import time
@@ -19,7 +18,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from klsa_search.core.installation import cache_folder
 from klsa_search.core.parallel import processors
@@ -80,7 +79,7 @@ def check_once(generation: Path, manifest: Manifest) -> None:
     for path in (*generation.glob("*.npy"), *generation.glob(f"{PASSAGES}/*.npy")):
         if path.relative_to(generation).as_posix() not in manifest.files:
             raise IndexDamaged(f"`{path}` does not belong to this index; move it away")
-    if _recorded(generation) != fingerprint_of(generation, manifest):
+    if not _is_recorded(generation, fingerprint_of(generation, manifest)):
         check_again(generation, manifest)
 
 
@@ -120,56 +119,38 @@ def fingerprint_of(generation: Path, manifest: Manifest) -> str:
 
 
 def _file(generation: Path) -> Path | None:
-    """Return the record of a generation; one file for each, so that processes do not conflict.
+    """Return the record of the last comparison of an index or partition.
 
     None without a cache folder: then every opening compares checksums.
     """
     folder = cache_folder()
-    name = hashlib.sha256(os.fsencode(os.path.realpath(generation))).hexdigest()
+    name = hashlib.sha256(os.fsencode(os.path.realpath(generation.parent))).hexdigest()
     return None if folder is None else folder / "checked" / name
 
 
-def _recorded(generation: Path) -> str | None:
+def _is_recorded(generation: Path, fingerprint: str) -> bool:
     file = _file(generation)
-    if file is None:
-        return None
-    try:
-        fingerprint, name = os.fsdecode(file.read_bytes()).split("\n", 1)
-    except (OSError, ValueError):  # none yet, or not written by us
-        return None
-    return fingerprint if name == os.path.realpath(generation) else None
+    with suppress(OSError):  # none yet
+        return file is not None and file.read_bytes() == fingerprint.encode()
+    return False
 
 
 def _record(generation: Path, fingerprint: str) -> None:
-    """Write the record, and now and then remove those of generations that no longer exist."""
     file = _file(generation)
     if file is None:
         return
     fresh = file.with_name(f"{uuid.uuid4().hex}.new")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        remove_stale_records(file.parent)
-        fresh.write_bytes(os.fsencode(f"{fingerprint}\n{os.path.realpath(generation)}"))
+        fresh.write_bytes(fingerprint.encode())
         fresh.replace(file)  # atomic: another process reads the old or the new record
     except OSError:
         with suppress(OSError):
             fresh.unlink()
 
 
-def remove_stale_records(folder: Path) -> None:
-    """Remove records of generations that are gone, if the number of records is a power of two.
-
-    All records are read for that: doing it each time takes quadratic time on a machine with many
-    indexes.
-    """
-    count = len(os.listdir(folder))
-    if count & (count - 1):
-        return
-    for file in folder.iterdir():
-        with suppress(OSError):  # removed by another process, or not written by us
-            if file.suffix != ".new" and not os.path.isdir(file.read_bytes().partition(b"\n")[2]):
-                file.unlink()
-
+_PIECE: Final = 2**18
+"""Bytes that a background comparison reads at once."""
 
 PAUSE_RATIO: Final = 7
 """Pause of a background comparison for each second of its processor time, in seconds."""
@@ -227,8 +208,16 @@ class ChecksumCheck:
         self._is_verified = True
 
     def _throttled(self, path: Path) -> str:
-        with ThrottledFile(path, self._stopped) as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
+        """Return the SHA-256 of a file; pause after each piece in proportion to the work for it."""
+        digest, began = hashlib.sha256(), (time.perf_counter(), time.thread_time())
+        with path.open("rb", buffering=0) as stream:
+            while piece := stream.read(_PIECE):
+                digest.update(piece)
+                elapsed, worked = time.perf_counter() - began[0], time.thread_time() - began[1]
+                if self._stopped.wait(elapsed + PAUSE_RATIO * worked):
+                    raise _Stopped
+                began = time.perf_counter(), time.thread_time()
+        return digest.hexdigest()
 
 
 def _is_current(generation: Path) -> bool:
@@ -241,21 +230,3 @@ def _is_current(generation: Path) -> bool:
 
 class _Stopped(Exception):
     """The result is no longer needed."""
-
-
-class ThrottledFile(io.FileIO):
-    """A file that pauses before each read."""
-
-    def __init__(self, path: Path, stopped: threading.Event) -> None:
-        super().__init__(path)
-        self._stopped = stopped
-        self._last_read = time.perf_counter(), time.thread_time()
-
-    def readinto(self, buffer: Any, /) -> int:
-        """Pause in proportion to the work since the last read, then read."""
-        elapsed = time.perf_counter() - self._last_read[0]
-        worked = time.thread_time() - self._last_read[1]
-        if self._stopped.wait(elapsed + PAUSE_RATIO * worked):
-            raise _Stopped
-        self._last_read = time.perf_counter(), time.thread_time()
-        return super().readinto(buffer)

@@ -57,10 +57,8 @@ from klsa_search.storage.names import (
 from klsa_search.storage.partitions import (
     documents_of,
     generations_in_use,
-    generations_of,
     generations_of_build,
-    partitions_of,
-    with_build,
+    partition_paths,
     with_files,
 )
 from klsa_search.storage.write_log import WriteLog
@@ -119,10 +117,7 @@ def verify(path: Path) -> Manifest:
     WriteLog(generation).check()
     _check_kept(path)
     _, *parts = generations_of_build(generation)
-    manifests = {part: verify(part.parent) for part in parts}
-    if parts:
-        generations_of(path, partitions_of(generation))  # refuses exchanged folders
-    return with_files(path, manifest, manifests) if parts else manifest
+    return with_files(path, manifest, {part: verify(part.parent) for part in parts})
 
 
 def _check_kept(path: Path) -> None:
@@ -164,8 +159,8 @@ def copy_index(source: Path, target: Path) -> Manifest:
         if os.path.lexists(target / CURRENT):  # completed by another process meanwhile
             raise _taken(target)
         fresh = [copy]
-        for generation in generations[1:]:
-            folder = with_build(generation.parent, copy)
+        count = len(generations) - 1  # of partitions and their terms, if it has any
+        for folder in partition_paths(copy, count - 1)[:count]:
             fresh.append(partitions.enter_context(new_generation(folder)))
         manifests = list(map(_copy_files, generations, fresh))
         copy_logs(source, generations, fresh)
@@ -174,8 +169,7 @@ def copy_index(source: Path, target: Path) -> Manifest:
         for generation, manifest in reversed(copied.items()):  # last the one that has the others
             sync_files(generation)
             commit(generation, manifest)
-    manifest = copied.pop(copy)
-    return with_files(target, manifest, copied) if copied else manifest
+    return with_files(target, copied.pop(copy), copied)
 
 
 def _copy_files(generation: Path, fresh: Path) -> Manifest:

@@ -56,33 +56,21 @@ MAX_PARTITIONS: Final = 1_000
 Stamp = tuple[int, int, int]
 
 
-class _Entry(Frozen):
-    """Content of `partitions.json`: see `PartitionSet`."""
+class PartitionSet(Frozen):
+    """The partitions of a build: content of `partitions.json`.
+
+    count                   their number
+    length, passage_length  quantised mean length of all documents of the build, and of passages
+    """
 
     count: int
     length: float
     passage_length: float | None = None
 
-
-@dataclass(frozen=True)
-class PartitionSet:
-    """The partitions of a build.
-
-    generation  name of the build
-    manifest    of all documents: files are those of the manifests of the partitions
-    count       number of partitions
-    lengths     quantised mean length of all documents of the build, and of their passages if any
-    """
-
-    generation: str
-    manifest: Manifest
-    count: int
-    lengths: tuple[float, ...]
-
     @property
-    def folders(self) -> list[str]:
-        """Return the names of the folders of the partitions, by number."""
-        return partition_names(self.generation, self.count)
+    def lengths(self) -> tuple[float, ...]:
+        """Return the mean length of documents, and that of their passages if there are any."""
+        return (self.length,) if self.passage_length is None else (self.length, self.passage_length)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,19 +105,9 @@ class CollectionTerms:
         return np.concatenate((np.arange(self.trained_terms), self.trained_terms + positions))
 
 
-def partition_names(build: str, count: int) -> list[str]:
-    """Return the names of the folders of the partitions of a build, by number."""
-    return [f"{build}-{number}" for number in range(count)]
-
-
-def terms_name(build: str) -> str:
-    """Return the name of the folder of the terms that the partitions of a build share."""
-    return f"{build}-terms"
-
-
-def with_build(partition: Path, generation: Path) -> Path:
-    """Return the folder that a partition, or the terms, have in another build."""
-    return generation.with_name(f"{generation.name}-{partition.name.partition('-')[2]}")
+def partition_paths(generation: Path, count: int) -> list[Path]:
+    """Return the folders of so many partitions of a generation, and last that of their terms."""
+    return [generation.with_name(f"{generation.name}-{part}") for part in (*range(count), "terms")]
 
 
 def is_partitioned(path: Path) -> bool:
@@ -154,58 +132,27 @@ def stamp_of(path: Path) -> Stamp | None:
 
 def partitions_of(generation: Path) -> PartitionSet:
     """Return the partitions of a generation; IndexDamaged if their description is damaged."""
-    entry = _entry(generation)
-    lengths = [entry.length] + ([] if entry.passage_length is None else [entry.passage_length])
-    return PartitionSet(generation.name, read_manifest(generation), entry.count, tuple(lengths))
-
-
-def _entry(generation: Path) -> _Entry:
     file = generation / PARTITIONS
     try:
-        return _Entry.model_validate_json(read_regular(file))
+        return PartitionSet.model_validate_json(read_regular(file))
     except (OSError, ValidationError) as error:
         raise unreadable(file, error, last_resort(index_of(generation))) from error
 
 
-def write_partitions(
-    generation: Path, count: int, length: float, passage_length: float | None = None
-) -> None:
-    """Write that the documents of a new generation are in so many partitions.
-
-    length, passage_length  see `PartitionSet.lengths`
-    """
-    entry = _Entry(count=count, length=length, passage_length=passage_length)
-    write_fresh(generation / PARTITIONS, entry.model_dump_json())
-
-
-def generations_of(path: Path, partition_set: PartitionSet) -> list[Path]:
-    """Return the folders of the generations in use of the partitions, by number.
-
-    IndexDamaged if one is missing, or has documents of another partition, as after its folder was
-    exchanged with that of another. Cost: reading a document of each.
-    """
-    from klsa_search.storage.documents import DocumentReader
-
-    generations = [current_generation(path / name) for name in partition_set.folders]
-    for number, generation in enumerate(generations):
-        if not read_manifest(generation).counts.documents:
-            continue
-        (id_,) = DocumentReader.open(generation).ids([0])
-        right = partition_of(id_, len(generations))
-        if right != number:
-            raise IndexDamaged(
-                f"`{generation.parent}` has the documents of partition {right}, not of {number}; "
-                "undo the exchange of folders, or restore a backup of the index"
-            )
-    return generations
+def write_partitions(generation: Path, partition_set: PartitionSet) -> None:
+    """Write that the documents of a new generation are in these partitions."""
+    write_fresh(generation / PARTITIONS, partition_set.model_dump_json())
 
 
 def with_files(path: Path, all_manifest: Manifest, manifests: Mapping[Path, Manifest]) -> Manifest:
     """Return a manifest of all documents with the files of all partitions.
 
     path       folder of the index, to which the names of files are relative
-    manifests  of the partitions and of their terms, by the folders of their generations
+    manifests  of the partitions and of their terms, by the folders of their generations; none
+               without partitions
     """
+    if not manifests:
+        return all_manifest
     files = {
         (generation / name).relative_to(path).as_posix(): entry
         for generation, manifest in manifests.items()
@@ -214,19 +161,9 @@ def with_files(path: Path, all_manifest: Manifest, manifests: Mapping[Path, Mani
     return all_manifest.model_copy(update={"files": files})
 
 
-def parts_of(path: Path) -> list[Path]:
-    """Return the folders of the partitions of an index in use; its own if it has one partition."""
-    return [generation.parent for generation in documents_of(current_build(path))]
-
-
 def terms_folder(partition: Path) -> Path:
     """Return the folder of the terms that belong to the folder of a partition."""
-    return partition.with_name(terms_name(build_of(partition)))
-
-
-def terms_generation(partition: Path) -> Path:
-    """Return the generation of the terms that belong to the folder of a partition; IndexDamaged."""
-    return current_generation(terms_folder(partition))
+    return partition.with_name(f"{build_of(partition)}-terms")
 
 
 def number_of_partition(partition: Path) -> int:
@@ -252,8 +189,7 @@ def folders_of(generation: Path) -> list[Path]:
     """Return the folders of the partitions of a generation, and of their terms; none without."""
     if not has_partitions(generation):
         return []
-    names = partition_names(generation.name, _entry(generation).count)
-    return [generation.with_name(name) for name in (*names, terms_name(generation.name))]
+    return partition_paths(generation, partitions_of(generation).count)
 
 
 def generations_of_build(generation: Path) -> list[Path]:
@@ -270,7 +206,7 @@ def manifest_in_use(path: Path) -> Manifest:
     """Return the manifest of the build in use, with the present settings and all files."""
     generation, *parts = generations_in_use(path)
     manifest = current_manifest(generation)
-    return with_files(path, manifest, {p: read_manifest(p) for p in parts}) if parts else manifest
+    return with_files(path, manifest, {part: read_manifest(part) for part in parts})
 
 
 def open_collection_terms(generation: Path) -> CollectionTerms:

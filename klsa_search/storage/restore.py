@@ -33,7 +33,7 @@ from klsa_search.storage.generations import (
 from klsa_search.storage.maintenance import rollback
 from klsa_search.storage.manifest import Manifest, read_manifest, sha256_of
 from klsa_search.storage.names import CURRENT, DELETED, MANIFEST, index_path
-from klsa_search.storage.partitions import generations_of_build, partition_names, terms_name
+from klsa_search.storage.partitions import generations_of_build, partition_paths
 from klsa_search.storage.repository import ROWS, BuildCopy, IndexCopy, Repository, build_id
 from klsa_search.storage.write_log import WriteLog
 
@@ -197,9 +197,9 @@ def install(repository: Repository, copy: IndexCopy, path: Path) -> Path:
     """Restore a build with its log, and those of all partitions, then use it; return its folder."""
     build, *parts = copy.builds
     with new_generation(path) as generation:
-        names = [*partition_names(generation.name, len(parts) - 1), terms_name(generation.name)]
-        for name, part in zip(names, parts, strict=False):  # without partitions no terms either
-            install(repository, IndexCopy(builds=[part], shared={}), path / name)
+        folders = partition_paths(generation, len(parts) - 1)
+        for folder, part in zip(folders, parts, strict=False):  # without partitions no terms either
+            install(repository, IndexCopy(builds=[part], shared={}), folder)
         manifest = _fetch(repository, build, generation)
         replace_shared_files(repository, copy, path, generation.name)
         sync_files(generation)

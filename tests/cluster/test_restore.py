@@ -10,7 +10,8 @@ from klsa_search.cluster.host import PartitionHost, followed_builds
 from klsa_search.cluster.remote import open_cluster_index
 from klsa_search.errors import IndexDamaged, IndexNotFound
 from klsa_search.storage.backup import back_up
-from klsa_search.storage.partitions import parts_of
+from klsa_search.storage.current import current_build
+from klsa_search.storage.partitions import documents_of
 from klsa_search.storage.replication import follow
 from klsa_search.storage.repository import Repository
 from klsa_search.storage.restore import restore_partition
@@ -35,8 +36,7 @@ class World:
         return open_cluster_index(self.front / "notes", cluster), cluster
 
     def host(self, machine, partition=1):
-        part = parts_of(self.front / "notes")[partition]
-        (generation,) = part.glob("0*")
+        generation = documents_of(current_build(self.front / "notes"))[partition]
         (followed,) = followed_builds([generation], self.kept, every=0)
         folder = machine / generation.relative_to(self.front)
         return lambda: PartitionHost(str(folder), None, followed), folder
@@ -149,7 +149,7 @@ def test_a_build_that_no_backup_has_is_an_error(world):
 
 
 def test_a_relative_repository_is_found_from_any_folder(world, tmp_path, monkeypatch):
-    (generation,) = parts_of(world.front / "notes")[0].glob("0*")
+    generation = documents_of(current_build(world.front / "notes"))[0]
     monkeypatch.chdir(tmp_path)
     (followed,) = followed_builds([generation], "kept", every=0)
     monkeypatch.chdir("/")

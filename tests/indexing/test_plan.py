@@ -129,7 +129,7 @@ def test_a_build_beyond_its_memory_is_divided(tmp_path, caplog):
     index = build(path, name="a", home=tmp_path, memory=BASE + 2_500_000)
     assert "building 3 partitions one after the other" in caplog.text
     assert len(index) == len(TEXTS) * 2
-    assert len(partitions_of(current_build(tmp_path / "a")).folders) == 3
+    assert partitions_of(current_build(tmp_path / "a")).count == 3
     assert {hit.id for hit in index.search(TEXTS[7], k=2)} == {"7", "607"}
 
 

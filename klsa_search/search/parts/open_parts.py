@@ -26,11 +26,10 @@ from klsa_search.storage.documents import not_found
 from klsa_search.storage.generations import writing
 from klsa_search.storage.manifest import SpaceEntry, read_manifest, stored_settings
 from klsa_search.storage.partitions import (
-    generations_of,
+    generations_of_build,
     open_collection_terms,
     partitions_of,
     stamp_of,
-    terms_generation,
 )
 from klsa_search.storage.rules import stored_rules
 from klsa_search.storage.synonyms import stored_synonyms
@@ -173,16 +172,9 @@ class OpenParts:
             chosen = QueryConfiguration(stored_synonyms(entry), stored_rules(entry), settings)
         if not has_partitions(build):
             return IndexFacts(build, manifest, chosen, [build])
-        partition_set = partitions_of(build)
-        terms = terms_generation(self._path / partition_set.folders[0])
-        return IndexFacts(
-            build,
-            manifest,
-            chosen,
-            generations_of(self._path, partition_set),
-            partition_set.lengths,
-            (terms, read_manifest(terms)),
-        )
+        _, *partitions, terms = generations_of_build(build)
+        lengths, of_terms = partitions_of(build).lengths, (terms, read_manifest(terms))
+        return IndexFacts(build, manifest, chosen, partitions, lengths, of_terms)
 
     def refresh(self) -> bool:
         """Make writes and builds of other processes visible; return if there were any.
