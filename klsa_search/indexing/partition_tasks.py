@@ -53,6 +53,9 @@ TRAINING: Final = "training"
 
 PHASE: Final = "partitions"
 
+_ARRAYS: Final = "arrays"
+"""Kind of the folder with the numbers of documents: see `PartitionTask.folder`."""
+
 _PARAMS = KnnParams()
 
 
@@ -76,9 +79,11 @@ class DocumentSpool:
             self.passages.extend(len(cut(document.text, self._words)) for document in documents)
 
     def close(self) -> None:
-        """Close the file, and write the numbers of the documents to another one."""
+        """Close the file, and write the numbers of the documents to the folder of their arrays."""
         self._stream.close()
-        np.save(_ordinals_file(self.path), np.frombuffer(self.ordinals, np.int64))
+        arrays = self.path.with_name(f"{self.path.name}-{_ARRAYS}")
+        arrays.mkdir()
+        write_arrays(arrays, {"ordinals": np.frombuffer(self.ordinals, np.int64)})
 
 
 def spooled_batches(path: Path) -> Iterator[list[Document]]:
@@ -105,19 +110,12 @@ def number_passages(spools: Sequence[DocumentSpool], work: Path) -> list[int]:
         counts = counts_of[ordinals]
         document_of = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
         positions = np.arange(len(document_of)) - (np.cumsum(counts) - counts)[document_of]
-        file = _ordinals_file(work / spool.path.name)
-        np.save(file, firsts[ordinals][document_of] + positions)
-        np.save(_documents_file(file), document_of)
+        arrays = work / f"{spool.path.name}-{_ARRAYS}"
+        arrays.mkdir()
+        numbers = firsts[ordinals][document_of] + positions
+        write_arrays(arrays, {"ordinals": numbers, PASSAGE_DOCUMENTS: document_of})
         sizes.append(len(document_of))
     return sizes
-
-
-def _ordinals_file(documents: Path) -> Path:
-    return documents.with_suffix(".npy")
-
-
-def _documents_file(ordinals: Path) -> Path:
-    return ordinals.with_name(f"{ordinals.stem}-documents.npy")
 
 
 class SpooledDocuments(NamedTuple):
@@ -176,19 +174,9 @@ class PartitionTask(NamedTuple):
     passages: PartitionTask | None = None
 
     @property
-    def work(self) -> Path:
-        """Return the folder of its files until they are used."""
-        return self.documents.work
-
-    @property
     def settings(self) -> Settings:
         """Return the settings of the index."""
         return self.documents.manifest.checked_settings()
-
-    @property
-    def ordinals(self) -> Path:
-        """Return the file of the numbers of its documents in the source."""
-        return _ordinals_file(self.work / str(self.number))
 
     @property
     def collection(self) -> StoredCollection:
@@ -200,19 +188,13 @@ class PartitionTask(NamedTuple):
         collection.fingerprints |= self.fingerprints
         return collection
 
-    @property
-    def files(self) -> Path:
-        """Return the folder of the files that `read_partition` writes, until they are used."""
-        return self.work / f"{self.number}-files"
+    def folder(self, kind: str, number: int | None = None) -> Path:
+        """Return where this partition, or another, has something while it is built.
 
-    @property
-    def result(self) -> Path:
-        """Return the file of what `read_partition` returns."""
-        return self.work / f"{self.number}-result"
-
-    def features(self, number: int) -> Path:
-        """Return the folder of the features of a partition."""
-        return self.work / f"{number}-features"
+        kind  "arrays": numbers of its documents; "files" and "result" of `read_partition`, until
+              they are used; "features" for all partitions
+        """
+        return self.documents.work / f"{self.number if number is None else number}-{kind}"
 
 
 _PartitionRead = tuple[Built, npt.NDArray[np.float32], frozenset[str]]
@@ -229,25 +211,20 @@ def read_partition(task: PartitionTask, report: Progress = silent) -> None:
 def _read_documents(task: PartitionTask, report: Progress) -> None:
     settings = task.settings
     partitions = len(task.documents.sizes)
-    for folder in (task.files, task.features(task.number)):  # of a process that died
+    files, features = task.folder("files"), task.folder("features")
+    for folder in (files, features):  # of a process that died
         shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir()
-    training = task.work / TRAINING
+    shutil.copytree(task.folder(_ARRAYS), files)
+    features.mkdir()
+    training = task.documents.work / TRAINING
     trained = open_training(training, settings)
-    documents = read(
-        task.collection, task.files, settings, report, memory=task.memory, trained=trained
-    )
-    kernel, diagonals = weigh_partition(documents, trained, training, task.files, report)
-    ordinals = np.load(task.ordinals)
-    write_arrays(task.files, {"ordinals": ordinals})
-    if task.documents.words is not None:
-        document_of = np.load(_documents_file(task.ordinals))
-        write_arrays(task.files, {PASSAGE_DOCUMENTS: document_of})
-    write_features(task.features(task.number), kernel, ordinals, partitions)
+    documents = read(task.collection, files, settings, report, memory=task.memory, trained=trained)
+    kernel, diagonals = weigh_partition(documents, trained, training, files, report)
+    write_features(features, kernel, _mapped(files, "ordinals"), partitions)
     contents, spectra = documents.contents._replace(settings=settings), {"bm25": task.spectrum}
     built = Built(contents, sizes_of(documents.counts), spectra, documents.vectors)
-    names = frozenset(file.name for file in task.files.iterdir())
-    task.result.write_bytes(pickle.dumps((built, diagonals, names)))
+    names = frozenset(file.name for file in files.iterdir())
+    task.folder("result").write_bytes(pickle.dumps((built, diagonals, names)))
 
 
 def build_partition(task: PartitionTask, report: Progress = silent) -> None:
@@ -271,19 +248,20 @@ def build_partition(task: PartitionTask, report: Progress = silent) -> None:
 def _write_documents(task: PartitionTask, generation: Path, report: Progress) -> Built:
     """Write all files of a task to a generation, or to the folder of its passages."""
     width = max(ENTRIES, task.settings.neighbours)
-    folders = [task.features(number) for number in range(len(task.documents.sizes))]
+    folders = [task.folder("features", number) for number in range(len(task.documents.sizes))]
     built, diagonals, names = _result_of(task)
-    if names - {file.name for file in task.files.iterdir()}:  # a process died meanwhile
+    files = task.folder("files")
+    if names - {file.name for file in files.iterdir()}:  # a process died meanwhile
         _read_documents(task, silent)
         built, diagonals, names = _result_of(task)
     for name in sorted(names):
-        os.replace(task.files / name, generation / name)
+        os.replace(files / name, generation / name)
     write_rows(generation, folders, task.number, diagonals, width, report)
     return built
 
 
 def _result_of(task: PartitionTask) -> _PartitionRead:
-    result: _PartitionRead = pickle.loads(task.result.read_bytes())  # noqa: S301 - written by this build
+    result: _PartitionRead = pickle.loads(task.folder("result").read_bytes())  # noqa: S301 - written by this build
     return result
 
 

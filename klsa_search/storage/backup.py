@@ -83,7 +83,7 @@ def back_up(
     """
     if not home.is_dir():
         raise IndexNotFound(f"no index directory `{home}`; check the path", field="home")
-    with exclusive_lock(home / _LOCK, timeout=_TIMEOUT), repository.lock():
+    with exclusive_lock(home / _LOCK, timeout=_TIMEOUT), repository.store.lock():
         names = repository.names()
         last = names[max(names)] if names else None
         before = repository.read(last) if last else None

@@ -187,35 +187,18 @@ def collect_garbage(path: Path, keep: Collection[str]) -> None:
             entry.unlink()
     for generation in generations(path):
         if generation.name not in keep:
-            remove_generation(generation)
+            gone = generation.with_name(f".{generation.name}.{GONE}")
+            if is_real(gone, stat.S_IFDIR):  # a removal was interrupted
+                shutil.rmtree(gone)
+            generation.rename(gone)
+            shutil.rmtree(gone)
     for folder in partition_folders(path):
         if build_of(folder) not in keep:
-            _remove_partition(folder)
-
-
-def remove_build(generation: Path) -> None:
-    """Remove a generation and its partitions, if it has any: see `remove_generation`."""
-    for folder in partition_folders(generation.parent):
-        if build_of(folder) == generation.name:
-            _remove_partition(folder)
-    remove_generation(generation)
-
-
-def _remove_partition(folder: Path) -> None:
-    """Remove a partition, or the terms of all; files next to its generations stay."""
-    collect_garbage(folder, ())
-    for name in (CURRENT, MARKER, *LOCKS):
-        (folder / name).unlink(missing_ok=True)
-    remove_empty(folder)
-
-
-def remove_generation(generation: Path) -> None:
-    """Remove a generation with all that is in it, by renaming it first."""
-    gone = generation.with_name(f".{generation.name}.{GONE}")
-    if is_real(gone, stat.S_IFDIR):  # a removal was interrupted
-        shutil.rmtree(gone)
-    generation.rename(gone)
-    shutil.rmtree(gone)
+            # Files next to its generations stay.
+            collect_garbage(folder, ())
+            for name in (CURRENT, MARKER, *LOCKS):
+                (folder / name).unlink(missing_ok=True)
+            remove_empty(folder)
 
 
 def remove_empty(folder: Path) -> bool:

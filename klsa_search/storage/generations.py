@@ -33,7 +33,6 @@ from klsa_search.storage.directories import (
     make_generation,
     mark_index,
     refuse_foreign,
-    remove_build,
     remove_empty,
 )
 from klsa_search.storage.files import (
@@ -100,9 +99,10 @@ def new_generation(path: Path, *, allow_writes: bool = False) -> Iterator[Path]:
                     # A failed write does not name its file; it was in this folder.
                     failure.filename = failure.filename or str(generation)
                 gone = isinstance(failure, FileNotFoundError) and not generation.is_dir()
-                if named(path) != generation.name:
+                if (in_use := named(path)) != generation.name:
+                    keep = {in_use or "", *(other.name for other in generations(path))}
                     with suppress(OSError):  # the next build removes what remains
-                        remove_build(generation)
+                        collect_garbage(path, keep - {generation.name})
                 if gone:
                     raise StoreError(
                         f"`{generation}` was removed during the build by another "

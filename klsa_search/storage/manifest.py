@@ -324,11 +324,7 @@ def write_settings(generation: Path, changes: Mapping[str, Any]) -> None:
         if not changes and entry.id is None:
             return
     with change_entry(path) as entry:
-        store_settings(entry, generation.name, changes)
-
-
-def store_settings(entry: Entry, build: str, changes: Mapping[str, Any]) -> None:
-    """Replace the changed settings of a build; none removes them."""
-    entry.delete("settings", "build = ?", [build])
-    if changes:
-        entry.insert("settings", [(build, json.dumps(changes, ensure_ascii=False))])
+        entry.delete("settings", "build = ?", [generation.name])
+        if changes:
+            row = generation.name, json.dumps(changes, ensure_ascii=False)
+            entry.insert("settings", [row])

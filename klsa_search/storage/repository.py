@@ -19,7 +19,6 @@ import platform
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -191,16 +190,19 @@ def number_of(name: str) -> int:
 
 
 class Repository:
-    """The backups at a directory or URL. Keeps those that were read, as backups never change."""
+    """The backups at a directory or URL, which is opened as `store`.
+
+    It keeps those that were read, as backups never change.
+    """
 
     def __init__(self, target: str) -> None:
         self.target = target
-        self._store = open_store(target)
+        self.store = open_store(target)
         self._read: dict[str, Backup] = {}
 
     def names(self) -> dict[int, str]:
         """Return the names of all backups by number, in order."""
-        matches = map(_BACKUP_NAME.fullmatch, self._store.sizes(_BACKUPS))
+        matches = map(_BACKUP_NAME.fullmatch, self.store.sizes(_BACKUPS))
         return dict(sorted((int(match[1]), match[0]) for match in matches if match))
 
     def find(self, number: int | None = None) -> str:
@@ -220,7 +222,7 @@ class Repository:
     def read(self, name: str) -> Backup:
         """Return a backup; IndexDamaged if it has changed since it was written."""
         if name not in self._read:
-            content = self._store.read(f"{_BACKUPS}/{name}")
+            content = self.store.read(f"{_BACKUPS}/{name}")
             if hashlib.sha256(content).hexdigest() not in name:
                 raise IndexDamaged(
                     f"`{self.target}/{_BACKUPS}/{name}` has changed since it was written; remove "
@@ -267,7 +269,7 @@ class Repository:
                 stream.seek(offsets[name])
                 content = stream.read(LOG_PIECE)
         else:
-            content = self._store.read(f"{_OBJECTS}/{name}")
+            content = self.store.read(f"{_OBJECTS}/{name}")
         if hashlib.sha256(content).hexdigest() != name:
             raise IndexDamaged(
                 f"`{self.target}/{_OBJECTS}/{name}` has changed since it was written; use a backup "
@@ -275,17 +277,13 @@ class Repository:
             )
         return content
 
-    def lock(self) -> AbstractContextManager[None]:
-        """Return a context in which no other process writes; object storage has no locks."""
-        return self._store.lock()
+    def stored_pieces(self) -> dict[str, int]:
+        """Return the sizes of all objects by name."""
+        return self.store.sizes(_OBJECTS)
 
     def write_piece(self, name: str, content: bytes) -> None:
         """Write a piece, and read it back; StoreError if it differs."""
         self._write_verified(f"{_OBJECTS}/{name}", content)
-
-    def stored_pieces(self) -> dict[str, int]:
-        """Return the sizes of all objects by name."""
-        return self._store.sizes(_OBJECTS)
 
     def write(self, number: int, backup: Backup) -> str:
         """Write a backup, and read it back; return its name. StoreError if it differs."""
@@ -294,14 +292,14 @@ class Repository:
         try:
             self._write_verified(f"{_BACKUPS}/{name}", content)
         except StoreError:
-            self._store.remove(f"{_BACKUPS}/{name}")
+            self.store.remove(f"{_BACKUPS}/{name}")
             raise
         self._read[name] = backup
         return name
 
     def _write_verified(self, name: str, content: bytes) -> None:
-        self._store.write(name, content)
-        if self._store.read(name) != content:
+        self.store.write(name, content)
+        if self.store.read(name) != content:
             raise StoreError(
                 f"`{self.target}/{name}` has other content than was written; check the storage, "
                 "then back up again"
@@ -310,7 +308,7 @@ class Repository:
     def remove(self, names: Iterable[str]) -> None:
         """Remove backups; `collect_garbage` then removes what only they used."""
         for name in names:
-            self._store.remove(f"{_BACKUPS}/{name}")
+            self.store.remove(f"{_BACKUPS}/{name}")
             self._read.pop(name, None)
 
     def collect_garbage(self, stored: Mapping[str, int]) -> None:
@@ -319,7 +317,7 @@ class Repository:
         for name in self.names().values():
             used |= self.read(name).pieces()
         for name in stored.keys() - used:
-            self._store.remove(f"{_OBJECTS}/{name}")
+            self.store.remove(f"{_OBJECTS}/{name}")
 
 
 def _offsets(log: Path) -> dict[str, int]:

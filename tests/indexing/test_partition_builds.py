@@ -104,7 +104,7 @@ def failing_build(home, monkeypatch, body):
 @pytest.mark.slow
 def test_a_partition_that_fails_ends_the_others_at_once(tmp_path, monkeypatch):
     body = (
-        "    open(f'{task.home.parent}/begun-{task.number}', 'w').close()\n"
+        "    open(f'{task.path.parents[1]}/begun-{task.number}', 'w').close()\n"
         "    import time; time.sleep(600 if task.number else 0)\n"
         "    from klsa_search.errors import StoreError; raise StoreError('it failed')\n"
     )

@@ -15,7 +15,6 @@ from klsa_search.storage.catalog import (
 )
 from klsa_search.storage.catalog_entry import Entry
 from klsa_search.storage.maintenance import delete_index
-from klsa_search.storage.manifest import store_settings
 from tests.support.forked import another_thread
 
 
@@ -125,13 +124,13 @@ def test_a_folder_that_is_built_meanwhile_has_the_name(home):
 def test_aliases_and_settings_of_indexes_change_in_one_transaction(home):
     with pytest.raises(RuntimeError), change_catalog(home) as catalog:
         catalog.insert("aliases", [("live", "two")])
-        store_settings(Entry(catalog, home / "two"), "000001", {"alpha": 0.25})
+        Entry(catalog, home / "two").insert("settings", [("000001", '{"alpha": 0.25}')])
         raise RuntimeError
     with open_index(home / "two") as index:
         assert (aliases_in(home), index.settings.alpha) == ({}, 0.7)
     with change_catalog(home) as catalog:
         catalog.insert("aliases", [("live", "two")])
-        store_settings(Entry(catalog, home / "two"), "000001", {"alpha": 0.25})
+        Entry(catalog, home / "two").insert("settings", [("000001", '{"alpha": 0.25}')])
     with open_index(home / "live") as index:
         assert (index.name, index.settings.alpha) == ("two", 0.25)
 

@@ -31,7 +31,6 @@ from klsa_search.storage.catalog_entry import (
 )
 from klsa_search.storage.judgements import Judgements
 from klsa_search.storage.maintenance import copy_index, delete_index, verify
-from klsa_search.storage.manifest import store_settings
 from klsa_search.storage.names import index_path
 from klsa_search.storage.repository import ReplicationState, read_state, write_state
 from klsa_search.storage.rules import Rule, write_rules
@@ -273,7 +272,7 @@ def changes(home):
     yield
     with change_catalog(home) as catalog:
         catalog.insert("aliases", [("live", "two")])
-        store_settings(Entry(catalog, two), "000001", {"alpha": 0.25})
+        Entry(catalog, two).insert("settings", [("000001", '{"alpha": 0.25}')])
     yield
     Judgements(one).put("wing", "d1", 1)
     yield
