@@ -313,8 +313,14 @@ def read(
     )
     steps = 3 * number  # this analysis, then two passes of `finish`
     texts = _searched_texts(generation, settings)
+    done, fields = 0, len(searched.names)
     with closing(_numbered(texts, analyzer, processes or processors())) as numbered:
-        for done in _append(builder, numbered, len(searched.names)):
+        for batch in numbered:
+            words, lengths = (
+                np.frombuffer(array, np.int32) for array in (batch.numbers, batch.lengths)
+            )
+            builder.extend(batch.numbering, words, lengths, fields, batch.terms)
+            done += len(lengths) // fields
             report(COUNTS, done, steps)
     if number > _FIRST:  # a small build needs little memory, and the next one the model again
         release_model()
@@ -358,21 +364,6 @@ def _searched_texts(generation: Path, settings: Settings) -> Iterator[AnalysedTe
     documents = chain.from_iterable(piece.live_documents() for piece in read_in_pieces(generation))
     for batch in build_batches(documents):
         yield analysed_texts(batch, fields, settings.language_field)
-
-
-def _append(builder: CountsBuilder, batches: Iterable[NumberedTexts], fields: int) -> Iterator[int]:
-    """Append analysed documents to counts, with texts of so many fields; yield the number done."""
-    done = 0
-    for texts in batches:
-        builder.extend(
-            texts.numbering,
-            np.frombuffer(texts.numbers, np.int32),
-            np.frombuffer(texts.lengths, np.int32),
-            fields,
-            texts.terms,
-        )
-        done += len(texts.lengths) // fields
-        yield done
 
 
 def _numbered(

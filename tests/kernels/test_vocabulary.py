@@ -92,9 +92,9 @@ def test_runs_remain_few():
 
 def test_letters_and_lengths_are_in_order_of_the_terms():
     (run,) = Vocabulary(["drag", "wing"]).runs.runs
-    assert run.order.lengths.tolist() == [4, 4]
-    assert run.order.letters.tolist() == [letter_set("drag"), letter_set("wing")]
-    assert run.order.letters.dtype == np.uint32
+    assert run.lengths.tolist() == [4, 4]
+    assert run.letters.tolist() == [letter_set("drag"), letter_set("wing")]
+    assert run.letters.dtype == np.uint32
 
 
 def test_a_vocabulary_without_new_terms_stays_the_same():

@@ -78,16 +78,16 @@ def test_a_write_leaves_caches_of_other_documents_as_they_are(index):
     before = answers(index)
     snapshot = index.arrays
     (run,) = snapshot.vocabulary.runs.runs
-    names, similar = run.order.names, dict(_NEAR[run.order])
+    names, similar = run.names, dict(_NEAR[run])
     assert similar
     length = round(snapshot.lengths.mean())  # another mean length changes all weights
     index.add([{"id": "new", "text": " ".join(f"unheard{number}" for number in range(length))}])
     written = index.arrays
     assert written is not snapshot
-    assert written.vocabulary.runs.runs[0].order.names is names
+    assert written.vocabulary.runs.runs[0].names is names
     shock = written.vocabulary.numbers["shock"]
     forms = written.answers.get(("forms", shock), [shock])
     assert forms is not None
     assert forms is snapshot.answers.get(("forms", shock), [shock])
     assert answers(index)[0] == before[0]
-    assert all(_NEAR[run.order][word] is kept for word, kept in similar.items())
+    assert all(_NEAR[run][word] is kept for word, kept in similar.items())

@@ -21,7 +21,7 @@ from rapidfuzz.distance import OSA
 
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.core.array_types import Numbers
-from klsa_search.kernels.vocabulary import TermOrder, letter_set
+from klsa_search.kernels.vocabulary import TermRun, letter_set
 from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.query.term_dictionary import ENDING, TermDictionary, most_frequent_case
@@ -29,12 +29,12 @@ from klsa_search.search.query.term_dictionary import ENDING, TermDictionary, mos
 Distances = npt.NDArray[np.float64]
 
 _CACHED: Final = 4096
-"""Words of queries whose similar terms are cached, at most, for each order of terms."""
+"""Words of queries whose similar terms are cached, at most, for each run of terms."""
 
-_NEAR: Final = WeakKeyDictionary[TermOrder, dict[tuple[str, str, int], tuple[Numbers, Distances]]]()
-"""Where terms near a word are in an order, by the word, its stem and the number of edits.
+_NEAR: Final = WeakKeyDictionary[TermRun, dict[tuple[str, str, int], tuple[Numbers, Distances]]]()
+"""Where terms near a word are in a run, by the word, its stem and the number of edits.
 
-Later vocabularies share the order of the terms of the build, and with it what was looked up.
+Later vocabularies share the run of the terms of the build, and with it what was looked up.
 """
 
 _ROWS: Final = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
@@ -103,23 +103,21 @@ class SimilarTerms:
         """
         stem = self._analyzer.term(word)
         positions, distances = zip(
-            *(self._near_in(run.order, word, stem, edits) for run in self._runs), strict=True
+            *(self._near_in(run, word, stem, edits) for run in self._runs), strict=True
         )
         numbers = [run.numbers[at] for run, at in zip(self._runs, positions, strict=True)]
         return np.concatenate(numbers), np.concatenate(distances)
 
-    def _near_in(
-        self, order: TermOrder, word: str, stem: str, edits: int
-    ) -> tuple[Numbers, Distances]:
-        near, key = _NEAR.setdefault(order, {}), (word, stem, edits)
+    def _near_in(self, run: TermRun, word: str, stem: str, edits: int) -> tuple[Numbers, Distances]:
+        near, key = _NEAR.setdefault(run, {}), (word, stem, edits)
         if (cached := near.get(key)) is None:
             if len(near) >= _CACHED:
                 near.clear()
-            cached = near[key] = self._find_near(order, word, stem, edits)
+            cached = near[key] = self._find_near(run, word, stem, edits)
         return cached
 
     def _find_near(
-        self, order: TermOrder, word: str, stem: str, edits: int
+        self, run: TermRun, word: str, stem: str, edits: int
     ) -> tuple[Numbers, Distances]:
         length, shortest = len(word), max(len(word) - ENDING, 2)
         beginnings = {size: word[:size] for size in range(shortest, length + edits + 1)}
@@ -130,19 +128,19 @@ class SimilarTerms:
             shorter = {size: word[: size - 1] for size in range(shortest + 1, length + 1)}
             compared.append((shorter, 0.5))
         return _nearest(
-            (positions, distances + missing * np.maximum(length - order.lengths[positions], 0))
+            (positions, distances + missing * np.maximum(length - run.lengths[positions], 0))
             for texts, missing in compared
-            for positions, distances in _within(order, word, texts, edits)
+            for positions, distances in _within(run, word, texts, edits)
         )
 
     def begun(self, beginning: str, edits: int) -> tuple[Numbers, Distances]:
         """Return terms with a beginning within some edits of a folded text: see `near`."""
         begun = list[tuple[Numbers, npt.NDArray[np.uint8]]]()
         for run in self._runs:
-            same = run.order.beginning_with(beginning[:1])
-            missing = ~run.order.letters[same] & np.uint32(letter_set(beginning))
+            same = run.beginning_with(beginning[:1])
+            missing = ~run.letters[same] & np.uint32(letter_set(beginning))
             positions = same.start + np.flatnonzero(np.bitwise_count(missing) <= edits)
-            names = [run.order.names[position] for position in positions.tolist()]
+            names = [run.names[position] for position in positions.tolist()]
             for length in range(max(len(beginning) - 1, 1), len(beginning) + 2):
                 beginnings = [name[:length] for name in names]
                 distances = _distances([beginning] * len(names), beginnings, edits)
@@ -190,21 +188,21 @@ class SimilarTerms:
 
 
 def _within(
-    order: TermOrder, word: str, texts: Mapping[int, str], edits: int
+    run: TermRun, word: str, texts: Mapping[int, str], edits: int
 ) -> Iterator[tuple[Numbers, npt.NDArray[np.uint8]]]:
     """Yield where terms within some edits of the text of their length are, with their distances."""
     sets = np.zeros(max(texts) + 1, np.uint32)
     for length, text in texts.items():
         sets[max(length, 0)] = letter_set(text)
-    for same_start in map(order.beginning_with, first_letters(word)):
-        lengths = order.lengths[same_start]
+    for same_start in map(run.beginning_with, first_letters(word)):
+        lengths = run.lengths[same_start]
         positions = np.flatnonzero((lengths >= min(texts)) & (lengths <= max(texts)))
         # An edit adds and removes at most one letter each.
-        of_text, of_term = sets[lengths[positions]], order.letters[same_start][positions]
+        of_text, of_term = sets[lengths[positions]], run.letters[same_start][positions]
         added, removed = (np.bitwise_count(one) for one in (of_term & ~of_text, of_text & ~of_term))
         positions = same_start.start + positions[(added <= edits) & (removed <= edits)]
-        names = [order.names[position] for position in positions.tolist()]
-        typed = [texts[length] for length in order.lengths[positions].tolist()]
+        names = [run.names[position] for position in positions.tolist()]
+        typed = [texts[length] for length in run.lengths[positions].tolist()]
         distances = _distances(typed, names, edits)
         within = distances <= edits
         yield positions[within], distances[within]
