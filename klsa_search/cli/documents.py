@@ -143,25 +143,20 @@ def dump(path: Path, file: Path | None) -> None:
     are written, the damage is named, and the command fails.
     """
     from klsa_search.storage.repair import (
-        as_line,
-        readable_documents,
+        export,
+        exported_lines,
         readable_generations,
         refuse_faults,
     )
-    from klsa_search.storage.repair import export as export_to
 
     faults: list[str] = []
     generations = readable_generations(path, faults)
     if file is None:
-        lines = (
-            as_line(document)
-            for generation in generations
-            for document in readable_documents(generation, faults)
-        )
+        lines = exported_lines(generations, faults)
         sys.stdout.writelines(map(escaped, lines) if sys.stdout.isatty() else lines)
         refuse_faults(faults, f"{path.name} was written to standard output")
     else:
-        count = export_to(generations, file, faults)
+        count = export(generations, file, faults)
         echo(f"{path.name}: {counted(count, 'document')} in {file}")
 
 

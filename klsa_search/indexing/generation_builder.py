@@ -40,8 +40,6 @@ from klsa_search.indexing.reading import Contents, ReadDocuments, StoredCollecti
 from klsa_search.indexing.weighing import weigh
 from klsa_search.kernels.counts import TermCounts
 from klsa_search.lowrank.eigensolver import Decomposition
-from klsa_search.search.index import Index
-from klsa_search.search.parts.open_reader import open_reader
 from klsa_search.storage.arrays import write_arrays
 from klsa_search.storage.checksums import note_checked
 from klsa_search.storage.documents import PASSAGE_DOCUMENTS, DocumentReader, passages_of
@@ -76,35 +74,29 @@ class Built(NamedTuple):
     vectors: Sequence[SpaceEntry] = ()
 
 
-def build_generation(
-    path: Path,
+def write_documents(
+    generation: Path,
     collection: Collection,
     chosen: Settings,
     report: Progress,
     budget: int,
     *,
     replace: bool,
-    replay: Callable[[Path], AbstractContextManager[None]] | None = None,
-) -> Index:
-    """Build the next generation of the index at a path and open it. See `build`."""
+) -> Built:
+    """Write the files of a generation without partitions. See `build`."""
     started = time.monotonic()
-
-    def write(generation: Path) -> Built:
-        read_ = read(collection, generation, chosen, report, memory=budget)
-        contents, (documents, terms) = read_.contents, read_.counts.matrix.shape
-        if not terms:
-            refuse_unused_texts(collection)
-        require_fields(collection, contents.settings, contents.fields, documents)
-        refuse_to_shrink(path, documents, collection, replace=replace)
-        built = _weighed(generation, read_, report, budget)
-        number = _number_of_passages(generation, built.contents.settings)
-        if number is not None:
-            _write_passages(generation, collection, built, number, started, report, budget)
-            built = built._replace(counts={**built.counts, "passages": number})
-        return built
-
-    write_generation(path, collection, write, report, replace=replace, replay=replay)
-    return Index(open_reader(path))
+    read_ = read(collection, generation, chosen, report, memory=budget)
+    contents, (documents, terms) = read_.contents, read_.counts.matrix.shape
+    if not terms:
+        refuse_unused_texts(collection)
+    require_fields(collection, contents.settings, contents.fields, documents)
+    refuse_to_shrink(generation.parent, documents, collection, replace=replace)
+    built = _weighed(generation, read_, report, budget)
+    number = _number_of_passages(generation, built.contents.settings)
+    if number is not None:
+        _write_passages(generation, collection, built, number, started, report, budget)
+        built = built._replace(counts={**built.counts, "passages": number})
+    return built
 
 
 def refuse_unused_texts(collection: Collection) -> None:

@@ -30,7 +30,7 @@ from klsa_search.core.build_settings import FieldType
 from klsa_search.core.child_processes import WorkerPool, answer_requests
 from klsa_search.core.config import Settings
 from klsa_search.core.parallel import processors
-from klsa_search.core.progress import EXPANSION, Progress, of_passages, silent
+from klsa_search.core.progress import Progress, silent
 from klsa_search.indexing.generation_builder import (
     Built,
     PartitionWorkers,
@@ -201,14 +201,14 @@ _PartitionRead = tuple[Built, npt.NDArray[np.float32], frozenset[str]]
 """What `read_partition` returns: K(d, d) is (n,), and names are those of the files it wrote."""
 
 
-def read_partition(task: PartitionTask, report: Progress = silent) -> None:
+def read_partition(task: PartitionTask) -> None:
     """Write all files of a partition but the rows of D, which need those of all partitions."""
-    _read_documents(task, report)
+    _read_documents(task)
     if task.passages is not None:
-        _read_documents(task.passages, of_passages(report))
+        _read_documents(task.passages)
 
 
-def _read_documents(task: PartitionTask, report: Progress) -> None:
+def _read_documents(task: PartitionTask) -> None:
     settings = task.settings
     partitions = len(task.documents.sizes)
     files, features = task.folder("files"), task.folder("features")
@@ -218,8 +218,8 @@ def _read_documents(task: PartitionTask, report: Progress) -> None:
     features.mkdir()
     training = task.documents.work / TRAINING
     trained = open_training(training, settings)
-    documents = read(task.collection, files, settings, report, memory=task.memory, trained=trained)
-    kernel, diagonals = weigh_partition(documents, trained, training, files, report)
+    documents = read(task.collection, files, settings, silent, memory=task.memory, trained=trained)
+    kernel, diagonals = weigh_partition(documents, trained, training, files)
     write_features(features, kernel, _mapped(files, "ordinals"), partitions)
     contents, spectra = documents.contents._replace(settings=settings), {"bm25": task.spectrum}
     built = Built(contents, sizes_of(documents.counts), spectra, documents.vectors)
@@ -227,36 +227,36 @@ def _read_documents(task: PartitionTask, report: Progress) -> None:
     task.folder("result").write_bytes(pickle.dumps((built, diagonals, names)))
 
 
-def build_partition(task: PartitionTask, report: Progress = silent) -> None:
+def build_partition(task: PartitionTask) -> None:
     """Build one partition as an index of its own, after all have been read."""
     started, passages = time.monotonic(), task.passages
 
     def write(generation: Path) -> Built:
-        built = _write_documents(task, generation, report)
+        built = _write_documents(task, generation)
         if passages is None:
             return built
         folder = generation / PASSAGES
         folder.mkdir()
-        of_rows = _write_documents(passages, folder, of_passages(report))
+        of_rows = _write_documents(passages, folder)
         commit_passages(folder, passages.collection, of_rows, started)
         counts = {**built.counts, "passages": of_rows.counts["documents"]}
         return built._replace(counts=counts)
 
-    write_generation(task.path, task.collection, write, report, replace=True)
+    write_generation(task.path, task.collection, write, silent, replace=True)
 
 
-def _write_documents(task: PartitionTask, generation: Path, report: Progress) -> Built:
+def _write_documents(task: PartitionTask, generation: Path) -> Built:
     """Write all files of a task to a generation, or to the folder of its passages."""
     width = max(ENTRIES, task.settings.neighbours)
     folders = [task.folder("features", number) for number in range(len(task.documents.sizes))]
     built, diagonals, names = _result_of(task)
     files = task.folder("files")
     if names - {file.name for file in files.iterdir()}:  # a process died meanwhile
-        _read_documents(task, silent)
+        _read_documents(task)
         built, diagonals, names = _result_of(task)
     for name in sorted(names):
         os.replace(files / name, generation / name)
-    write_rows(generation, folders, task.number, diagonals, width, report)
+    write_rows(generation, folders, task.number, diagonals, width)
     return built
 
 
@@ -284,7 +284,6 @@ def write_rows(
     number: int,
     diagonals: npt.NDArray[np.float32],
     width: int,
-    report: Progress,
 ) -> None:
     """Write the rows of D of a partition.
 
@@ -297,8 +296,7 @@ def write_rows(
     sizes = [len(_mapped(folder, "scales")) for folder in folders]
     firsts = starts_of(np.array(sizes)).tolist()
     parts = [partial(_open_part, *part) for part in zip(folders, firsts[:-1], strict=True)]
-    rows = nearest_rows_in_parts(parts, sizes, number, width + 1, progress=report)
-    report(EXPANSION, 0, None)
+    rows = nearest_rows_in_parts(parts, sizes, number, width + 1)
     ordinals = np.concatenate([_mapped(folder, "ordinals") for folder in folders])
     table, steps, remote_rows = pack_table(rows, width, firsts[number], ordinals)
     scales = np.column_stack((steps, diagonals)).astype(np.float32)

@@ -43,10 +43,10 @@ from klsa_search.indexing.estimate import Size, divides, documents_within
 from klsa_search.indexing.generation_builder import (
     Built,
     PartitionWorkers,
-    build_generation,
     manifest_of,
     refuse_unused_texts,
     spectrum_entry,
+    write_documents,
     write_generation,
 )
 from klsa_search.indexing.partition_tasks import (
@@ -155,13 +155,12 @@ def build_divided(
     partitions, workers = division
     if replay is None:
         refuse_other_division(path, partitions)
-    if partitions == 1:
-        return build_generation(
-            path, collection, chosen, report, memory, replace=replace, replay=replay
-        )
-    refuse_unpartitioned(partitions, chosen)
+    if partitions > 1:
+        refuse_unpartitioned(partitions, chosen)
 
     def write(generation: Path) -> Built:
+        if partitions == 1:
+            return write_documents(generation, collection, chosen, report, memory, replace=replace)
         work = generation / SCRATCH
         work.mkdir()
         contents, sizes = _route(collection, work, chosen, partitions, report)

@@ -22,7 +22,7 @@ from scipy import sparse
 from klsa_search.collection.model import Collection
 from klsa_search.core.array_types import GrowableArray, GrowableLists
 from klsa_search.core.config import Settings
-from klsa_search.core.progress import EXPANSION, POSTINGS, Progress
+from klsa_search.core.progress import EXPANSION, POSTINGS, Progress, silent
 from klsa_search.delta.statistics import BuildStatistics, open_statistics, statistics_arrays
 from klsa_search.indexing.reading import ReadDocuments, read
 from klsa_search.kernels.bm25 import average_length, length_norms, quantised_length
@@ -187,7 +187,6 @@ def weigh_partition(
     trained: BuildStatistics,
     training: Path,
     generation: Path,
-    report: Progress,
 ) -> tuple[DocumentKernel, npt.NDArray[np.float32]]:
     """Write postings and features of a partition; return its kernel and K(d, d): (n,).
 
@@ -196,7 +195,7 @@ def weigh_partition(
     eigenvectors and rows.
     """
     counts, settings = documents.counts, trained.settings
-    write_postings(counts, generation, settings, report, trained.trained.length)
+    write_postings(counts, generation, settings, silent, trained.trained.length)
     write_arrays(generation, trained.trained.arrays())
     mean = trained.expansion.mean
     lists = GrowableLists(np.uint32)

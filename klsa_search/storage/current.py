@@ -162,42 +162,34 @@ def _missing(path: Path) -> str:
         return f"a deletion of `{path}` was interrupted; finish it with {again}"
     if _has_generation(path):
         return f"{path / CURRENT} is missing: {repair_step(path)}"
-    if os.path.lexists(path / MARKER) or _has_only_locks(path):
+    # A process may have died before it wrote a file.
+    if os.path.lexists(path / MARKER) or (path.is_dir() and _entries(path) <= {*LOCKS}):
         return (
             f"{path} is unfinished: a build or restore of it is running or was interrupted; run it "
             f"again, or remove what it left with {again}"
         )
     if is_built(in_home := index_directory() / path):
         return f"no index at `{path}`; there is one at `{in_home}`"
-    if names := _names_in(path):
+    if names := _indexes_in(path):
         paths = ", ".join(f"`{path / name}`" for name in names)
         return f"`{path}` is an index directory; open one of its indexes: {paths}"
-    near = suggestion(path.name, _names_in(path.parent))
+    near = suggestion(path.name, _indexes_in(path.parent))
     build = f"klsa-index build SOURCE --name {path.name} --home {path.parent}"
     return f"no index at `{path}`; {near}build one with `{build}`"
 
 
-def _names_in(home: Path) -> list[str]:
+def _entries(folder: Path) -> set[str]:
+    """Return the names of the entries of a folder; none if it cannot be read."""
     try:
-        return sorted(folder.name for folder in home.iterdir() if is_built(folder))
+        return set(os.listdir(folder))
     except OSError:
-        return []
+        return set()  # messages are useful without them
+
+
+def _indexes_in(home: Path) -> list[str]:
+    return sorted(name for name in _entries(home) if is_built(home / name))
 
 
 def _has_generation(path: Path) -> bool:
-    try:
-        with os.scandir(path) as entries:
-            return any(
-                GENERATION.fullmatch(entry.name) and os.path.isfile(Path(entry.path, MANIFEST))
-                for entry in entries
-            )
-    except OSError:
-        return False  # the message is useful without it
-
-
-def _has_only_locks(path: Path) -> bool:
-    """Return whether a folder was left by a process that died before it wrote a file."""
-    try:
-        return set(os.listdir(path)) <= set(LOCKS)
-    except OSError:
-        return False
+    names = filter(GENERATION.fullmatch, _entries(path))
+    return any((path / name / MANIFEST).is_file() for name in names)

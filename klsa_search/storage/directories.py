@@ -132,8 +132,15 @@ def build_of(partition: Path) -> str:
 
 
 def _is_bare(folder: Path) -> bool:
-    """Return whether a folder has nothing but locks and an incompletely written marker."""
-    return all(_is_bare_lock(entry) or _is_half_mark(entry) for entry in folder.iterdir())
+    """Return whether a folder has nothing but locks and an incompletely written marker.
+
+    A process that died before it marked the folder left them.
+    """
+
+    def is_lock(entry: Path) -> bool:
+        return entry.name in LOCKS and is_real(entry, stat.S_IFREG) and entry.lstat().st_size == 0
+
+    return all(is_lock(entry) or _is_half_mark(entry) for entry in folder.iterdir())
 
 
 def make_generation(path: Path, above: str = "") -> Path:
@@ -222,11 +229,6 @@ def _folders_named(path: Path, pattern: re.Pattern[str]) -> list[Path]:
         for entry in path.iterdir()
         if pattern.fullmatch(entry.name) and is_real(entry, stat.S_IFDIR)
     )
-
-
-def _is_bare_lock(entry: Path) -> bool:
-    """Return whether an entry is a lock left by a process that died before it marked the folder."""
-    return entry.name in LOCKS and is_real(entry, stat.S_IFREG) and entry.lstat().st_size == 0
 
 
 def _is_half_mark(entry: Path) -> bool:

@@ -234,19 +234,30 @@ def read_manifest(generation: Path) -> Manifest:
     path = generation / MANIFEST
     try:
         content = read_regular(path)
-        raw = json.loads(content)
-        version = raw["format_version"]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+    except OSError as error:
         raise unreadable(path, error, step_for(path)) from error
-    sum_ = _known_sum(generation)
+    try:
+        sum_ = read_current(generation.parent).sums.get(generation.name)
+    except StoreError:  # opening through CURRENT reports this; after a rollback, read on
+        sum_ = None
     if sum_ and sum_ != hashlib.sha256(content).hexdigest():
         raise changed_file_error(path)
+    return parse_manifest(content, path)
+
+
+def parse_manifest(content: bytes, path: Path) -> Manifest:
+    """Return the manifest of a generation from the content of its file; errors: `read_manifest`."""
+    try:
+        raw = json.loads(content)
+        version = raw["format_version"]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise unreadable(path, error, step_for(path)) from error
     if version != FORMAT_VERSION:
         step = "rebuild it with `klsa-index build`"
         if isinstance(version, int) and version > FORMAT_VERSION:
             step = f"a later version of klsa-search built it; install that version, or {step}"
         raise FormatUnsupported(
-            f"`{generation}` has format {version}, and this version reads {FORMAT_VERSION}; {step}"
+            f"`{path.parent}` has format {version}, and this version reads {FORMAT_VERSION}; {step}"
         )
     try:
         return Manifest.model_validate(raw)
@@ -267,13 +278,6 @@ def is_manifest(path: Path) -> bool:
             raise
         return False
     return isinstance(raw, dict) and {"format_version", "fingerprint", "files"} <= raw.keys()
-
-
-def _known_sum(generation: Path) -> str | None:
-    try:
-        return read_current(generation.parent).sums.get(generation.name)
-    except StoreError:
-        return None  # opening through CURRENT reports this; after a rollback, read on
 
 
 def sha256_of(path: Path) -> str:

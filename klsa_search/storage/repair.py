@@ -4,7 +4,8 @@
     repair_current(path) -> str | None      write it again; return the fault
     RecoveredRecords(generation)            the documents of the build, as far as readable
     live_documents(records, log)            those neither deleted nor replaced since the build
-    export(generations, file)               write them to a file, if damaged all readable ones
+    exported_lines(generations, faults)     write them as JSON, if damaged all readable ones
+    export(generations, file)               the same to a file
 
 CURRENT follows from the generations. Headers of array files follow from their sizes, and the starts
 of records from the records. The manifest has the checksums of the built files, which prove the
@@ -20,6 +21,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -222,11 +224,15 @@ def readable_documents(generation: Path, faults: list[str]) -> Iterator[Document
     return live_documents(records, WriteLog(generation), faults)
 
 
-def as_line(document: Document) -> str:
-    """Return a document as a line of JSON that a build reads as the same document."""
-    line = {"id": document.id, "title": document.title, "text": document.text}
-    metadata = {"metadata": dict(document.metadata)} if document.metadata else {}
-    return json.dumps({**line, **metadata}, ensure_ascii=False, allow_nan=False) + "\n"
+def exported_lines(generations: Iterable[Path], faults: list[str]) -> Iterator[str]:
+    """Yield the live documents of generations as lines of JSON, which a build reads as the same.
+
+    Append damage to `faults`.
+    """
+    for document in chain.from_iterable(readable_documents(path, faults) for path in generations):
+        line = {"id": document.id, "title": document.title, "text": document.text}
+        metadata = {"metadata": dict(document.metadata)} if document.metadata else {}
+        yield json.dumps({**line, **metadata}, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def export(generations: Iterable[Path], file: Path, earlier_faults: Iterable[str] = ()) -> int:
@@ -239,15 +245,13 @@ def export(generations: Iterable[Path], file: Path, earlier_faults: Iterable[str
     documents, and an existing file is unchanged.
     """
     fresh = file.with_name(f".{file.name}.{uuid4().hex}.{NEW}")  # others may write the same file
-    count = 0
-    faults = list(earlier_faults)
+    count, faults = 0, list(earlier_faults)
     with writable(file):
         try:
             with fresh.open("x", encoding="utf-8", newline="\n") as stream:
-                for generation in generations:
-                    for document in readable_documents(generation, faults):
-                        stream.write(as_line(document))
-                        count += 1
+                for line in exported_lines(generations, faults):
+                    stream.write(line)
+                    count += 1
                 stream.flush()
                 os.fsync(stream.fileno())
             if faults and file.exists():

@@ -246,9 +246,9 @@ class Repository:
         with path.open("xb") as stream:
             stream.writelines(self._pieces(file, path.name, earlier))
 
-    def content(self, file: FileCopy) -> bytes:
-        """Return the content of a small file: see `fetch`."""
-        return b"".join(self._pieces(file, ROWS))
+    def content(self, file: FileCopy, name: str) -> bytes:
+        """Return the content of a small file of this name: see `fetch`."""
+        return b"".join(self._pieces(file, name))
 
     def _pieces(self, file: FileCopy, name: str, earlier: Path | None = None) -> Iterator[bytes]:
         digest = hashlib.sha256()

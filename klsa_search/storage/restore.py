@@ -13,7 +13,6 @@ import hashlib
 import os
 from contextlib import suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 
 from klsa_search.errors import IndexDamaged, IndexExists, IndexNotFound, StoreError
@@ -31,7 +30,7 @@ from klsa_search.storage.generations import (
     sync_files,
 )
 from klsa_search.storage.maintenance import rollback
-from klsa_search.storage.manifest import Manifest, read_manifest, sha256_of
+from klsa_search.storage.manifest import Manifest, parse_manifest, read_manifest, sha256_of
 from klsa_search.storage.names import CURRENT, DELETED, MANIFEST, index_path
 from klsa_search.storage.partitions import generations_of_build, partition_paths
 from klsa_search.storage.repository import ROWS, BuildCopy, IndexCopy, Repository, build_id
@@ -218,9 +217,8 @@ def _fetch(repository: Repository, copy: BuildCopy, generation: Path) -> Manifes
 
 
 def _manifest(repository: Repository, copy: BuildCopy) -> Manifest:
-    with TemporaryDirectory(prefix="klsa-restore-") as folder:
-        repository.fetch(copy.generation[MANIFEST], Path(folder, MANIFEST))
-        manifest = read_manifest(Path(folder))
+    content = repository.content(copy.generation[MANIFEST], MANIFEST)
+    manifest = parse_manifest(content, Path(repository.target, MANIFEST))
     if build_id(manifest) != copy.build:
         raise StoreError(f"a backup at `{repository.target}` is inconsistent; use another backup")
     return manifest
@@ -237,7 +235,7 @@ def replace_shared_files(repository: Repository, copy: IndexCopy, path: Path, bu
             "know; install the version of klsa-search that wrote it"
         )
     rows = copy.shared.get(ROWS)
-    replace_rows(path, repository.content(rows).decode() if rows else "", build)
+    replace_rows(path, repository.content(rows, ROWS).decode() if rows else "", build)
 
 
 def _exists(path: Path) -> IndexExists:
