@@ -21,8 +21,8 @@ from klsa_search.errors import IndexNotFound, StoreError
 from klsa_search.indexing import refit
 from klsa_search.service.open_indexes import OpenIndexes
 from klsa_search.storage.backup import back_up
-from klsa_search.storage.replication import follow
 from klsa_search.storage.repository import Repository
+from klsa_search.storage.restore import follow
 
 _NAME = "followed"
 _IDS = [str(number) for number in range(12)]

@@ -93,8 +93,8 @@ class _PrintedProgress:
 def replicate(work: str, location: str, home: Path, every: float, keep: int | None) -> None:
     """Back up to a repository, or follow one."""
     from klsa_search.storage.backup import back_up
-    from klsa_search.storage.replication import follow
     from klsa_search.storage.repository import Repository
+    from klsa_search.storage.restore import follow
 
     repository = None
     while True:

@@ -36,9 +36,8 @@ from klsa_search.storage.current import current_generation
 from klsa_search.storage.manifest import read_manifest
 from klsa_search.storage.objects import absolute
 from klsa_search.storage.partitions import open_collection_terms, terms_folder
-from klsa_search.storage.replication import follow_partition
 from klsa_search.storage.repository import Repository, build_id
-from klsa_search.storage.restore import restore_partition
+from klsa_search.storage.restore import follow_partition, restore_partition
 from klsa_search.storage.write_log import LogPosition
 
 MAX_VERSIONS: Final = 3

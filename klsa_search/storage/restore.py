@@ -1,17 +1,23 @@
-"""Restore indexes from a repository of backups.
+"""Restore indexes from a repository of backups, once or again whenever there is a newer backup.
 
     restore_index(repository, name, path, number)     one index, under a new name
     restore_all(repository, home, number)             all indexes and aliases
     restore_partition(repository, path, build)        one partition, on the machine that serves it
+    follow(repository, home) -> ReplicationState      make a directory equal to the newest backup
+    follow_partition(repository, generation, build)   replace its log by that of the newest backup
 
-A generation is committed when all its files and its log are complete.
+A generation is committed when all its files and its log are complete. A later log of the same
+generation replaces the earlier one in one step, so readers see the documents of an index as one
+backup has them. Query settings, synonyms, rules, judgements and aliases follow, each as a whole.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -21,23 +27,45 @@ from klsa_search.storage.catalog_entry import replace_rows, rows_of
 from klsa_search.storage.checksums import note_checked
 from klsa_search.storage.current import current_generation
 from klsa_search.storage.directories import is_abandoned, is_unfinished, mark_index
-from klsa_search.storage.files import exclusive_lock
+from klsa_search.storage.files import exclusive_lock, sync
 from klsa_search.storage.generations import (
     commit,
     committed_generations,
     named,
     new_generation,
     sync_files,
+    writing,
 )
-from klsa_search.storage.maintenance import rollback
+from klsa_search.storage.maintenance import delete_index, indexes_in, rollback
 from klsa_search.storage.manifest import Manifest, parse_manifest, read_manifest, sha256_of
-from klsa_search.storage.names import CURRENT, DELETED, MANIFEST, index_path
+from klsa_search.storage.names import (
+    CURRENT,
+    DELETED,
+    LOG_ID,
+    MANIFEST,
+    NEW,
+    WRITE_LOG,
+    index_path,
+)
 from klsa_search.storage.partitions import generations_of_build, partition_paths
-from klsa_search.storage.repository import ROWS, BuildCopy, IndexCopy, Repository, build_id
+from klsa_search.storage.repository import (
+    ROWS,
+    Backup,
+    BuildCopy,
+    IndexCopy,
+    ReplicationState,
+    Repository,
+    build_id,
+    number_of,
+    read_state,
+    write_state,
+)
 from klsa_search.storage.write_log import WriteLog
+from klsa_search.storage.write_log_writer import create_log
 
-FOLLOWER_LOCK: Final = ".follower.lock"
+_LOCK: Final = ".follower.lock"
 _UNLIMITED: Final = -1  # seconds to wait for a lock
+_PATIENCE: Final = 10.0  # seconds to wait while other partitions of the machine follow
 
 
 def restore_index(repository: Repository, name: str, path: Path, number: int | None = None) -> str:
@@ -91,20 +119,20 @@ def restore_partition(repository: Repository, path: Path, build: str) -> Path:
     Processes of one machine wait for each other, and use what the first restored. An interrupted
     restore is repeated. IndexNotFound if no backup has this build; IndexDamaged, StoreError.
     """
-    if generation := generation_of_build(path, build):
+    if generation := _generation_of_build(path, build):
         return generation
     home = path.parents[1]
     home.mkdir(parents=True, exist_ok=True)
-    with exclusive_lock(home / FOLLOWER_LOCK, timeout=_UNLIMITED):
-        if generation := generation_of_build(path, build):
+    with exclusive_lock(home / _LOCK, timeout=_UNLIMITED):
+        if generation := _generation_of_build(path, build):
             return generation
-        copy = partition_copy(repository, path, build)
+        copy = _partition_copy(repository, path, build)
         path.parent.mkdir(exist_ok=True)
         mark_index(path.parent)
-        return install(repository, IndexCopy(builds=[copy], shared={}), path)
+        return _install(repository, IndexCopy(builds=[copy], shared={}), path)
 
 
-def generation_of_build(path: Path, build: str) -> Path | None:
+def _generation_of_build(path: Path, build: str) -> Path | None:
     """Return the generation in use of a partition if it is of this build."""
     with suppress(StoreError):  # none, or damaged
         generation = current_generation(path)
@@ -113,7 +141,7 @@ def generation_of_build(path: Path, build: str) -> Path | None:
     return None
 
 
-def partition_copy(repository: Repository, path: Path, build: str) -> BuildCopy:
+def _partition_copy(repository: Repository, path: Path, build: str) -> BuildCopy:
     """Return the copy of a partition in the newest backup that has its build; IndexNotFound."""
     index = path.parent.name
     for name in reversed(repository.names().values()):
@@ -128,7 +156,7 @@ def partition_copy(repository: Repository, path: Path, build: str) -> BuildCopy:
     )
 
 
-def is_same_build(generation: Path, copy: IndexCopy) -> bool:
+def _is_same_build(generation: Path, copy: IndexCopy) -> bool:
     """Return whether a generation is the build of a copy; their logs may differ."""
     with suppress(StoreError):  # damaged
         builds = [build_id(read_manifest(part)) for part in generations_of_build(generation)]
@@ -137,7 +165,7 @@ def is_same_build(generation: Path, copy: IndexCopy) -> bool:
 
 
 def _has_documents(generation: Path, copy: IndexCopy) -> bool:
-    if not is_same_build(generation, copy):
+    if not _is_same_build(generation, copy):
         return False
     states = [WriteLog(part).state_id() for part in generations_of_build(generation)]
     return states == [part.log_state for part in copy.builds]
@@ -189,18 +217,18 @@ def _restore(repository: Repository, copy: IndexCopy, path: Path) -> None:
     elif generation := _completed(repository, copy, path):
         rollback(path, generation.name)
     else:
-        install(repository, copy, path)
+        _install(repository, copy, path)
 
 
-def install(repository: Repository, copy: IndexCopy, path: Path) -> Path:
+def _install(repository: Repository, copy: IndexCopy, path: Path) -> Path:
     """Restore a build with its log, and those of all partitions, then use it; return its folder."""
     build, *parts = copy.builds
     with new_generation(path) as generation:
         folders = partition_paths(generation, len(parts) - 1)
         for folder, part in zip(folders, parts, strict=False):  # without partitions no terms either
-            install(repository, IndexCopy(builds=[part], shared={}), folder)
+            _install(repository, IndexCopy(builds=[part], shared={}), folder)
         manifest = _fetch(repository, build, generation)
-        replace_shared_files(repository, copy, path, generation.name)
+        _replace_shared_files(repository, copy, path, generation.name)
         sync_files(generation)
         commit(generation, manifest)
     note_checked(generation, manifest)
@@ -224,7 +252,7 @@ def _manifest(repository: Repository, copy: BuildCopy) -> Manifest:
     return manifest
 
 
-def replace_shared_files(repository: Repository, copy: IndexCopy, path: Path, build: str) -> None:
+def _replace_shared_files(repository: Repository, copy: IndexCopy, path: Path, build: str) -> None:
     """Replace what changes of an index, besides its log, by that of a copy.
 
     build  to which the query settings belong
@@ -243,3 +271,155 @@ def _exists(path: Path) -> IndexExists:
         f"`{path}` exists with other content; restore to another index directory or name, or "
         "delete it first"
     )
+
+
+def follow(repository: Repository, home: Path) -> ReplicationState:
+    """Make an index directory equal to the newest backup, unless it is; return its state.
+
+    The directory belongs to the follower: an index that is not in the backup is deleted. So it
+    must be empty the first time; StoreError otherwise, and if the repository cannot be read: then
+    the directory stays as it is. It follows the index directory that wrote its first backup, and
+    those that took the repository over from it; StoreError if the newest backup is of another,
+    after following the newest of its own. IndexBusy while another process does the same.
+    """
+    home.mkdir(parents=True, exist_ok=True)
+    with exclusive_lock(home / _LOCK):
+        state = read_state(home, "follow")
+        if state is None:
+            if names := [path.name for path in indexes_in(home)]:
+                raise StoreError(
+                    f"`{home}` has an index that was not restored from `{repository.target}` "
+                    f"({names[0]}); follow with an empty index directory",
+                    field="follow",
+                )
+            state = ReplicationState(repository.target)
+            write_state(home, "follow", state)
+        newest = repository.find()
+        if newest == state.backup:
+            return state
+        number = number_of(newest)
+        name = _newest_of_leader(repository, state.directory)
+        ignored = None if name == newest else number
+        seen = replace(state, newest=number, ignored=ignored)
+        if seen != state:
+            write_state(home, "follow", seen)
+        if name is not None and name != state.backup:
+            backup = repository.read(name)
+            _make_equal(repository, backup, home)
+            seen = ReplicationState(
+                repository.target,
+                backup=name,
+                number=number_of(name),
+                created=backup.created,
+                newest=number,
+                directory=backup.owner.id,
+                ignored=ignored,
+            )
+            write_state(home, "follow", seen)
+        if ignored is not None:
+            raise StoreError(
+                f"ignored backup {ignored} at `{repository.target}`: the index directory "
+                f"{repository.read(newest).owner} wrote it, and `{home}` follows the one with ID "
+                f"{(seen.directory or '')[:8]}; let one directory back up there, or follow the "
+                "other with an empty index directory",
+                field="follow",
+            )
+        return seen
+
+
+def _newest_of_leader(repository: Repository, leader: str | None) -> str | None:
+    """Return the newest backup of an index directory, or of one that took over from it.
+
+    leader  its ID; None for the directory that wrote the newest backup
+    """
+    return next(
+        (
+            name
+            for name in reversed(repository.names().values())
+            if leader is None or repository.read(name).owner.continues(leader)
+        ),
+        None,
+    )
+
+
+def _make_equal(repository: Repository, backup: Backup, home: Path) -> None:
+    """Make the indexes and aliases of a directory equal to a backup.
+
+    Aliases move, all at once, when their new indexes are there, and before others are deleted.
+    """
+    aliases = {
+        name: index for name, index in aliases_in(home).items() if name not in backup.indexes
+    }
+    replace_aliases(home, aliases)  # the name of an alias may be that of an index now
+    faults = []
+    for name, copy in sorted(backup.indexes.items()):
+        path = index_path(home, name)
+        try:
+            # The logs of partitions follow one another.
+            build = named(path)
+            if (
+                build
+                and _is_same_build(path / build, copy)
+                and all(
+                    _replace_log(repository, part, generation)
+                    for part, generation in zip(
+                        copy.builds, generations_of_build(path / build), strict=True
+                    )
+                )
+            ):
+                _replace_shared_files(repository, copy, path, build)
+            else:
+                _install(repository, copy, path)
+        except StoreError as fault:  # the others can still follow
+            faults.append(fault)
+    if faults:
+        raise faults[0]
+    replace_aliases(home, backup.aliases)
+    for name in {path.name for path in indexes_in(home)} - backup.indexes.keys():
+        delete_index(home / name)
+
+
+def follow_partition(repository: Repository, generation: Path, build: str) -> None:
+    """Replace the log of a partition by that of the newest backup of its build.
+
+    It stays as it is if no backup has a later state. IndexBusy while another process copies here;
+    IndexNotFound if no backup has this build; IndexDamaged, StoreError.
+    """
+    path = generation.parent
+    with exclusive_lock(path.parents[1] / _LOCK, timeout=_PATIENCE):
+        if _generation_of_build(path, build) == generation:
+            _replace_log(repository, _partition_copy(repository, path, build), generation)
+
+
+def _replace_log(repository: Repository, copy: BuildCopy, generation: Path) -> bool:
+    """Replace the log of a generation in use by that of a copy of the same build.
+
+    Return False if it is not a later state of the log, as after the source was restored.
+    """
+    path, log = generation.parent, WriteLog(generation)
+    if log.state_id() == copy.log_state:
+        return True
+    if not copy.log or (generation / f"{WRITE_LOG}-wal").exists():  # left by another program
+        return False
+    fresh = path / f".{generation.name}.{NEW}"
+    with suppress(FileNotFoundError):  # left by a process that died
+        shutil.rmtree(fresh)
+    fresh.mkdir()
+    try:
+        for name, file in copy.log.items():
+            earlier = log.path if name == WRITE_LOG and log.path.exists() else None
+            repository.fetch(file, fresh / name, earlier)
+            sync(fresh / name)
+        with writing(path):
+            later = WriteLog(fresh)
+            if later.state_id() != copy.log_state or not later.continues(log):
+                return False
+            if not log.path.exists():
+                create_log(log.path)
+            if not log.state_id():  # readers need the ID only for a log with rows
+                (fresh / LOG_ID).replace(generation / LOG_ID)
+            (fresh / WRITE_LOG).replace(log.path)
+            sync(generation)
+    finally:
+        shutil.rmtree(fresh)
+    return True

@@ -13,8 +13,8 @@ from klsa_search.cluster.calls import PartitionTally
 from klsa_search.cluster.remote import open_cluster_index
 from klsa_search.errors import ClusterFailed, SettingsError
 from klsa_search.storage.backup import back_up
-from klsa_search.storage.replication import follow
 from klsa_search.storage.repository import Repository
+from klsa_search.storage.restore import follow
 from tests.support.waiting import wait_until
 from tests.support.worlds import TOPIC_QUERIES, topic_records
 

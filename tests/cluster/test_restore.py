@@ -12,9 +12,8 @@ from klsa_search.errors import IndexDamaged, IndexNotFound
 from klsa_search.storage.backup import back_up
 from klsa_search.storage.current import current_build
 from klsa_search.storage.partitions import documents_of
-from klsa_search.storage.replication import follow
 from klsa_search.storage.repository import Repository
-from klsa_search.storage.restore import restore_partition
+from klsa_search.storage.restore import follow, restore_partition
 from tests.cluster.local_workers import LocalCluster
 from tests.support.worlds import TOPIC_QUERIES, topic_records
 

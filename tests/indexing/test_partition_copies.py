@@ -16,9 +16,8 @@ from klsa_search.storage.generations import commit, describe_files, new_generati
 from klsa_search.storage.maintenance import copy_index, verify
 from klsa_search.storage.manifest import read_manifest
 from klsa_search.storage.partitions import partition_of
-from klsa_search.storage.replication import follow
 from klsa_search.storage.repository import Repository
-from klsa_search.storage.restore import restore_all, restore_index
+from klsa_search.storage.restore import follow, restore_all, restore_index
 from klsa_search.storage.write_log_writer import LogWriter
 
 COUNT = 60

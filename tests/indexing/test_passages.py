@@ -19,8 +19,8 @@ from klsa_search.storage.backup import back_up
 from klsa_search.storage.current import current_build
 from klsa_search.storage.manifest import read_manifest
 from klsa_search.storage.partitions import documents_of
-from klsa_search.storage.replication import follow
 from klsa_search.storage.repository import Repository
+from klsa_search.storage.restore import follow
 from tests.support.worlds import random_documents
 
 

@@ -10,9 +10,8 @@ from klsa_search.collection.vectors import quantised, vectors_of
 from klsa_search.indexing.rewrite import refit
 from klsa_search.storage.backup import back_up
 from klsa_search.storage.maintenance import copy_index
-from klsa_search.storage.replication import follow
 from klsa_search.storage.repository import Repository
-from klsa_search.storage.restore import restore_index
+from klsa_search.storage.restore import follow, restore_index
 
 ROWS = {"a": [1, 2, 3], "b": [3, -1, 1], "c": [0, 5, 1]}
 

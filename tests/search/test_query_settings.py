@@ -16,9 +16,8 @@ from klsa_search.search.configuration import change_settings
 from klsa_search.storage.backup import back_up
 from klsa_search.storage.catalog_entry import rows_of
 from klsa_search.storage.maintenance import copy_index, rollback, verify
-from klsa_search.storage.replication import follow
 from klsa_search.storage.repository import Repository
-from klsa_search.storage.restore import restore_index
+from klsa_search.storage.restore import follow, restore_index
 
 TEXTS = ("the red wing", "a wing of the swallow", "swallow and robin", "the robin sings " * 30)
 CHANGES = {"alpha": 0.25, "z": 2, "match": "all", "page_title": "Birds", "boosts": "title^2"}

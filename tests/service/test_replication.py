@@ -15,8 +15,8 @@ from klsa_search.service.background import Replication
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.settings import read_settings
 from klsa_search.storage.backup import back_up
-from klsa_search.storage.replication import follow
 from klsa_search.storage.repository import Repository, read_state
+from klsa_search.storage.restore import follow
 from tests.support.application import app_of_indexes
 from tests.support.client import AppClient
 from tests.support.waiting import wait_until
