@@ -50,9 +50,9 @@ def state(index):
 
 def searched(state, request, models):
     """Search one state, with a plan of its own for each step, as other processes would."""
-    on, plan = plan_search(state, request, models)
+    on, plan = plan_search(state, request)
     top, facets = collect(on, plan)
-    on, plan = plan_search(state, pickle.loads(pickle.dumps(request)), models)
+    on, plan = plan_search(state, pickle.loads(pickle.dumps(request)))
     hits = fetch_hits(state, on, plan, top)
     return assemble_results(
         plan,

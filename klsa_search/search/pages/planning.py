@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -13,13 +13,7 @@ from klsa_search.core.array_types import DocIds, DocumentMask
 from klsa_search.core.parameters import ParsingSettings, RankingSettings, SearchParameters
 from klsa_search.search.engine.evidence import LOCAL, Evidence
 from klsa_search.search.engine.mask import Mask, intersection
-from klsa_search.search.models import (
-    NOT_EMBEDDED,
-    EmbeddedQuery,
-    EmbeddedSpaces,
-    Models,
-    embedded_query,
-)
+from klsa_search.search.models import NOT_EMBEDDED, EmbeddedQuery
 from klsa_search.search.pages.applied_rules import NO_RULES, AppliedRules, apply_rules
 from klsa_search.search.pages.named_documents import id_match_of
 from klsa_search.search.query.interpretation import QueryInterpretation
@@ -29,10 +23,6 @@ from klsa_search.search.query.rules import readings_of
 from klsa_search.search.ranking.parameters import checked_mask
 from klsa_search.search.ranking.vector_ranking import QueryVector, checked_vector
 from klsa_search.search.state.state import State
-from klsa_search.storage.names import index_of
-
-if TYPE_CHECKING:
-    from klsa_search.embedding.model import CheckedEmbedder
 
 
 class QueryPlan(NamedTuple):
@@ -88,11 +78,10 @@ class Ranking(NamedTuple):
 def plan_search(
     opened: State,
     request: Query,
-    models: Models,
     evidence: Evidence | None = None,
     *,
     ranks_only: bool = False,
-    embedded: EmbeddedQuery = NOT_EMBEDDED,
+    embed: Callable[[], EmbeddedQuery] = lambda: NOT_EMBEDDED,
     query_is_id: bool = False,
 ) -> tuple[State, QueryPlan]:
     """Return the state that a search is executed on, and its plan.
@@ -101,7 +90,7 @@ def plan_search(
     evidence  of the documents of all partitions, by default of its own
     ranks_only  whether it is a call of `Index.rank`, which does not look for the document whose ID
                 is the query, and does not correct short words
-    embedded  vector of the query by an embedder, if there are several parts
+    embed     returns the vector of a query that has none
     query_is_id  whether the query is the ID of a document of another partition: none of
               this one is named, and the words of an ID rank alike in all
     The search is executed on the same state, or on that of its passages. QueryError for what the
@@ -128,12 +117,12 @@ def plan_search(
     allowed, rules = intersection(mask, parsed.mask), NO_RULES
     if request.rules and opened.rules.rules:
         rules = _rules(opened, state, request, interpretation, id_match)
-    requested, vector, warnings = request.vector, None, embedded.warnings
+    spaces, requested = state.snapshot.vectors, request.vector
+    warnings: tuple[str, ...] = ()
     if requested is None and not query_is_id:
-        requested = embedded.vector
-    embedders = {} if query_is_id else models.embedders
-    if embedders or requested is not None:
-        vector, warnings = query_vector(opened, state, request.query, requested, embedders)
+        embedded, warnings = embed()
+        requested = {s: row for s, row in embedded.items() if s in spaces} if embedded else None
+    vector = checked_vector(requested or None, spaces)
     k, offset = request.candidates, request.offset
     if request.rerank is not None:
         k, offset = max(request.rerank, offset + k), 0
@@ -168,23 +157,6 @@ def _found_by_id(
     if parsed.mask is not None:
         parsed = parsed._replace(mask=parsed.mask.with_document(id_match))
     return parsed, replace(interpretation, id=id_, unknown=())
-
-
-def query_vector(
-    opened: State,
-    state: State,
-    query: str,
-    vector: VectorLike | None,
-    embedders: Mapping[str, CheckedEmbedder],
-) -> tuple[QueryVector | None, tuple[str, ...]]:
-    """Return the vector of a query, by an embedder if none is given, and what failed."""
-    warnings: tuple[str, ...] = ()
-    if vector is None and embedders:
-        info = opened.info
-        index = EmbeddedSpaces.of(index_of(info.path).name, info.manifest, info.settings)
-        dimensions = {name: space.dimension for name, space in state.snapshot.vectors.items()}
-        vector, warnings = embedded_query(embedders, index, dimensions, query)
-    return checked_vector(vector or None, state.snapshot.vectors), warnings
 
 
 def _parse(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -14,8 +15,6 @@ from klsa_search.errors import EmbedderFailed, PartitionMissing, QueryError
 from klsa_search.search.engine.evidence import Answers, SharedAnswers, added
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.models import (
-    NO_MODELS,
-    NOT_EMBEDDED,
     EmbeddedQuery,
     EmbeddedSpaces,
     embedded_query,
@@ -70,7 +69,8 @@ def search_parts(reader: Reader, query: Query) -> SearchResults:
     if query.rerank is not None:
         checked_rerank(query.rerank, models.reranker, is_sorted=bool(query.sort))
     if (state := parts.only_state) is not None:
-        searched, plan = plan_search(state, query, models)
+        embed = partial(_embedded, reader, query.query)
+        searched, plan = plan_search(state, query, embed=embed)
         top, facets = collect(searched, plan)
         total, hits = top.total, fetch_hits(state, searched, plan, top)
         plan = _suggesting(plan, lambda: [typed_values(state, query)])
@@ -94,7 +94,7 @@ def count_documents(reader: Reader, query: Query) -> int:
     if state is None:
         _, pages = _collected(parts.searches(), PartRequest(query, {}), reader.name)
         return sum(page.total for page in pages if page is not None)
-    return count_matches(*plan_search(state, query, NO_MODELS))
+    return count_matches(*plan_search(state, query))
 
 
 def _merged(
@@ -105,7 +105,7 @@ def _merged(
     counted = query
     if facets or query.disjunctive_facets:
         counted = query.model_copy(update={"max_facet_values": ALL_VALUES, "facets": tuple(facets)})
-    embedded = _embedded(reader, query)
+    embedded = _embedded(reader, query.query, query.vector)
     plan, pages = _collected(searches, PartRequest(counted, {}, embedded=embedded), reader.name)
     answered = [page for page in pages if page is not None]
     pins = sorted((pin for page in answered for pin in page.pins), key=lambda pin: pin.precedence)
@@ -140,16 +140,16 @@ def rank_parts(
     their ordinals.
     """
     parts = reader.parts
+    vectors = [_embedded(reader, text, ranking.vector) for text in queries]
+    if warnings := [warning for vector in vectors for warning in vector.warnings]:
+        raise EmbedderFailed(warnings[0], field="embedder")
     if (state := parts.only_state) is not None:
-        tops = rank_queries(state, queries, ranking, reader.models)
+        tops = rank_queries(state, queries, ranking, [vector.vector for vector in vectors])
         return [(top.doc_ids, top.scores) for top in tops]
-    requests = []
-    for text in queries:
-        query = ranking.query(text)
-        embedded = _embedded(reader, query)
-        if embedded.warnings:
-            raise EmbedderFailed(embedded.warnings[0], field="embedder")
-        requests.append(PartRequest(query, {}, ranks_only=True, embedded=embedded))
+    requests = [
+        PartRequest(ranking.query(text), {}, ranks_only=True, embedded=vector)
+        for text, vector in zip(queries, vectors, strict=True)
+    ]
     return [_merged_ranking(parts.searches(), request, reader.name) for request in requests]
 
 
@@ -169,12 +169,15 @@ def score_parts(reader: Reader, query: str, parameters: SearchParameters) -> Sco
     return scores
 
 
-def _embedded(reader: Reader, query: Query) -> EmbeddedQuery:
+def _embedded(
+    reader: Reader, query: str, vector: Mapping[str, object] | None = None
+) -> EmbeddedQuery:
+    """Return the vector of a query, by an embedder if none is given, and what failed."""
     embedders = reader.models.embedders
-    if query.vector is not None or not embedders:
-        return NOT_EMBEDDED
+    if vector is not None or not embedders:
+        return EmbeddedQuery(vector, ())
     index = EmbeddedSpaces(reader.name, reader.parts.facts.manifest.vectors, None)
-    return embedded_query(embedders, index, reader.dimensions, query.query)
+    return embedded_query(embedders, index, reader.dimensions, query)
 
 
 def _merged_ranking(
@@ -194,9 +197,10 @@ def explain_part(reader: Reader, query: Query, id_: str) -> Explanation:
     """Return the explanation of the score of a document: see `Index.explain`."""
     parts = reader.parts
     if (state := parts.only_state) is not None:
-        _, plan = plan_search(state, query, reader.models, ranks_only=True)
+        embed = partial(_embedded, reader, query.query)
+        _, plan = plan_search(state, query, embed=embed, ranks_only=True)
         return explain_document(state, plan, id_)
-    embedded = _embedded(reader, query)
+    embedded = _embedded(reader, query.query, query.vector)
     request = PartRequest(query, {}, ranks_only=True, embedded=embedded)
     searches = parts.searches()
     plan, shared = plan_and_seeds(searches, request, reader.name)

@@ -19,7 +19,7 @@ from klsa_search.search.engine.engine import MAX_SEEDS, KlsaEngine, KlsaParams
 from klsa_search.search.engine.evidence import NONE, Answers, AnswersPending, Evidence
 from klsa_search.search.engine.top_docs import NO_HITS, TopDocs
 from klsa_search.search.explain.explanation import Explanation
-from klsa_search.search.models import NO_MODELS, NOT_EMBEDDED, EmbeddedQuery
+from klsa_search.search.models import NOT_EMBEDDED, EmbeddedQuery
 from klsa_search.search.pages.applied_rules import NO_RULES, AppliedRules, Pin
 from klsa_search.search.pages.collectors import (
     SortKey,
@@ -153,8 +153,8 @@ class PartSearch:
         self._ranks_passages = self._ranked is not state
         if plan is None:
             self._ranked, plan = plan_search(
-                state, request.query, NO_MODELS, self._evidence,
-                ranks_only=request.ranks_only, embedded=request.embedded,
+                state, request.query, self._evidence,
+                ranks_only=request.ranks_only, embed=lambda: request.embedded,
                 query_is_id=request.query_is_id,
             )  # fmt: skip
         self.plan = plan

@@ -18,20 +18,19 @@ from klsa_search.core.arguments import checked_items
 from klsa_search.core.array_types import DocIds, DocumentMask, Numbers, Scores
 from klsa_search.core.build_settings import FieldType
 from klsa_search.core.parameters import RankingSettings, SearchParameters
-from klsa_search.errors import ArgumentError, EmbedderFailed
+from klsa_search.errors import ArgumentError
 from klsa_search.search.engine.evidence import Answers, Evidence
 from klsa_search.search.engine.mask import intersection
 from klsa_search.search.engine.snapshot import FIRST_LATER
 from klsa_search.search.engine.top_docs import TopDocs
 from klsa_search.search.filters.masks import FilterLike
-from klsa_search.search.models import NO_MODELS, Models
 from klsa_search.search.pages.excerpts import Excerpt, excerpt_of
 from klsa_search.search.pages.hits import hits_of
-from klsa_search.search.pages.planning import Ranking, query_vector
+from klsa_search.search.pages.planning import Ranking
 from klsa_search.search.pages.results import Hit
 from klsa_search.search.ranking.parameters import checked_mask
 from klsa_search.search.ranking.searcher import TopRequest
-from klsa_search.search.ranking.vector_ranking import vector_parts, with_vectors
+from klsa_search.search.ranking.vector_ranking import checked_vector, vector_parts, with_vectors
 from klsa_search.search.state.state import GenerationInfo, State
 from klsa_search.search.suggest.suggester import Candidate
 from klsa_search.storage.manifest import SpaceEntry
@@ -250,36 +249,37 @@ def scores_of(state: State, query: str, parameters: SearchParameters) -> Scores:
 
 
 def rank_queries(
-    state: State, queries: Sequence[str], ranking: Ranking, models: Models
+    state: State,
+    queries: Sequence[str],
+    ranking: Ranking,
+    vectors: Sequence[Mapping[str, object] | None],
 ) -> list[TopDocs]:
     """Return the best documents of each query: see `Index.rank`.
 
+    vectors  of the queries
     Cost: a call of the engine for all queries, or one for each if they have vectors.
     """
-    k, mask, vector, parameters = ranking
-    parsing, chosen = state.parameters.read(parameters)
-    allowed = None if mask is None else checked_mask(mask, len(state.snapshot))
+    parsing, chosen = state.parameters.read(ranking.parameters)
+    allowed = None if ranking.mask is None else checked_mask(ranking.mask, len(state.snapshot))
     parsed = [state.query_parser.parse(query, parsing) for query in queries]
-    if vector is None and not (models.embedders and state.snapshot.vectors):
-        return state.searcher.top(parsed, chosen, TopRequest(k, allowed))
+    if not any(vectors):
+        return state.searcher.top(parsed, chosen, TopRequest(ranking.k, allowed))
     tops = []
-    for query, words in zip(queries, parsed, strict=True):
-        query_vector_, warnings = query_vector(state, state, query, vector, models.embedders)
-        if warnings:
-            raise EmbedderFailed(warnings[0], field="embedder")
+    for vector, words in zip(vectors, parsed, strict=True):
+        query_vector = checked_vector(vector or None, state.snapshot.vectors)
         rank = state.searcher.ranking(words._replace(mask=None), chosen)
         searched = intersection(allowed, words.mask)
-        if query_vector_ is not None:
-            parts = vector_parts(state.snapshot, query_vector_, rank, searched)
+        if query_vector is not None:
+            parts = vector_parts(state.snapshot, query_vector, rank, searched)
             rank = with_vectors(rank, parts, np.zeros(0, np.int64))
-        tops.append(rank(k, searched))
+        tops.append(rank(ranking.k, searched))
     return tops
 
 
 def warm_up(state: State) -> None:
     """Load what the first queries need, by ranking and returning a document."""
     for ranker in ("bm25", state.info.defaults.ranker):
-        rank_queries(state, [""], Ranking(10, None, None, {"ranker": ranker}), NO_MODELS)
+        rank_queries(state, [""], Ranking(10, None, None, {"ranker": ranker}), [None])
     first = np.flatnonzero(state.snapshot.live_docs())[:1]
     hits_of(state, first, np.zeros(len(first), np.float32), (), ())
     state.fields.alike("")
