@@ -104,10 +104,6 @@ class Deleted(int):
         deleted.unknown = tuple(unknown)
         return deleted
 
-    def __reduce__(self) -> tuple[type[Self], tuple[int, tuple[str, ...]]]:
-        """Pickle the number with the IDs."""
-        return type(self), (int(self), self.unknown)
-
 
 class Changes(NamedTuple):
     """Changes of the fields of one document: see `Index.patch`."""

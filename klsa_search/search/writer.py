@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self, Unpack, cast
 
@@ -37,8 +37,7 @@ from klsa_search.search.sync import (
     write_differences,
 )
 from klsa_search.storage.columns.columns import Fields
-from klsa_search.storage.columns.declared import FieldWarning, SourceForms, fitting
-from klsa_search.storage.manifest import Manifest
+from klsa_search.storage.columns.declared import SourceForms, fitting
 
 
 class AddResult(int):
@@ -49,15 +48,11 @@ class AddResult(int):
 
     warnings: Problems
 
-    def __new__(cls, documents: int, warnings: Problems) -> Self:
+    def __new__(cls, documents: int, warnings: Problems | None = None) -> Self:
         """Return the number, with the warnings."""
         added = super().__new__(cls, documents)
-        added.warnings = warnings
+        added.warnings = warnings or Problems()
         return added
-
-    def __reduce__(self) -> tuple[type[Self], tuple[int, Problems]]:
-        """Pickle the number with its warnings."""
-        return type(self), (int(self), self.warnings)
 
 
 class AddOptions(ReadingOptions, total=False):
@@ -241,40 +236,41 @@ class Writer:
         reader = self._reader
         declared = declared_of(reader.settings, reader.fields)
         puts = list(map(declared.without_html, checked_items("puts", puts, Document)))
+        return self._write(puts, checked, ())
 
-        def batch(manifest: Manifest) -> tuple[Batch, Sequence[FieldWarning]]:
-            embedded, warnings = self._with_vectors(puts, manifest)
-            return Batch(embedded, checked, (), {}), warnings
+    def _write(
+        self, puts: Sequence[Document], deletes: Sequence[str], changes: Sequence[Changes]
+    ) -> WriteResult:
+        """Write a batch, made again if its vectors are not by the models of the index any more.
 
-        result, warnings = self._written(batch)
-        return replace(result, warnings=(*result.warnings, *warnings))
-
-    def _written(
-        self, batch_of: Callable[[Manifest], tuple[Batch, Sequence[FieldWarning]]]
-    ) -> tuple[WriteResult, Sequence[FieldWarning]]:
-        """Write a batch, made again if its vectors are not by the models of the index any more."""
-        writable = self._reader.require_writer()
+        changes  of documents; nothing else is written with them
+        """
+        reader = self._reader
+        writable, embedders = reader.require_writer(), reader.models.embedders
+        if not embedders:
+            result = writable.write(Batch(puts, deletes, changes, {}))
+            assert result is not None, "it has no vectors by models"
+            return result
+        if changes:
+            reader.refresh()
         while True:
-            manifest = self._reader.manifest
-            batch, warnings = batch_of(manifest)
-            if self._reader.models.embedders:
-                batch = batch._replace(spaces=manifest.vectors)
+            manifest, documents = reader.manifest, puts
+            if changes:
+                declared = declared_of(reader.settings, reader.fields)
+                documents = patched_documents(changes, reader.document, declared, manifest.vectors)
+            spaces = EmbeddedSpaces.of(reader.name, manifest, reader.settings)
+            checked = list(map(checked_vectors, documents))
+            embedded, warnings = embed_documents(embedders, spaces, checked)
+            batch = Batch(embedded, deletes, (), {}, manifest.vectors)
+            if changes:
+                by_id = {document.id: document for document in embedded}
+                batch = Batch((), (), changes, by_id, manifest.vectors)
             result = writable.write(batch)
             if result is not None:
-                return result, warnings
-
-    def _with_vectors(
-        self, puts: Sequence[Document], manifest: Manifest
-    ) -> tuple[Sequence[Document], Sequence[FieldWarning]]:
-        """Return documents with vectors by the embedders of the index, and which have none."""
-        if not self._reader.models.embedders or not puts:
-            return puts, ()
-        reader = self._reader
-        return embed_documents(
-            self._reader.models.embedders,
-            EmbeddedSpaces.of(reader.name, manifest, reader.settings),
-            list(map(checked_vectors, puts)),
-        )
+                is_written = result.changed or not changes
+                return replace(
+                    result, warnings=(*result.warnings, *(warnings if is_written else ()))
+                )
 
     def patch(self, id: str, changes: Mapping[str, Any]) -> WriteResult:  # noqa: A002 - the field's own name
         """Merge changes into one document, and return the WriteResult.
@@ -292,7 +288,7 @@ class Writer:
         ('Overheating engines', False)
         """
         changes = checked_argument("changes", changes, Mapping)
-        return self._patch([Changes(checked_argument("id", id, str), changes)])
+        return self._write((), (), [Changes(checked_argument("id", id, str), changes)])
 
     def patch_many(self, changes: Iterable[Mapping[str, object]]) -> WriteResult:
         """Merge changes into documents, in one atomic batch, and return the WriteResult.
@@ -306,30 +302,9 @@ class Writer:
         >>> index.patch_many([{"id": "heat", "year": 1972}, {"id": "leak", "year": 1971}]).changed
         2
         """
-        return self._patch(
-            [
-                Changes.of_record(record, f"changes[{number}]")
-                for number, record in enumerate(checked_items("changes", changes, Mapping))
-            ]
-        )
-
-    def _patch(self, changes: Sequence[Changes]) -> WriteResult:
-        reader = self._reader
-        reader.require_writer()
-        if reader.models.embedders:
-            reader.refresh()
-
-        def batch(manifest: Manifest) -> tuple[Batch, Sequence[FieldWarning]]:
-            if not reader.models.embedders:
-                return Batch((), (), changes, {}), ()
-            declared = declared_of(reader.settings, reader.fields)
-            patched = patched_documents(changes, reader.document, declared, manifest.vectors)
-            embedded, warnings = self._with_vectors(patched, manifest)
-            by_id = {document.id: document for document in embedded}
-            return Batch((), (), changes, by_id), warnings
-
-        result, warnings = self._written(batch)
-        return replace(result, warnings=(*result.warnings, *warnings)) if result.changed else result
+        items = enumerate(checked_items("changes", changes, Mapping))
+        records = [Changes.of_record(record, f"changes[{number}]") for number, record in items]
+        return self._write((), (), records)
 
 
 def _documents_of(

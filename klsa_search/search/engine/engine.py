@@ -14,12 +14,7 @@ from klsa_search import _native
 from klsa_search._native import LocalSeeds, SharedSeeds
 from klsa_search.core.array_types import DocIds, DocumentMask, Integers, Numbers, Scores
 from klsa_search.kernels.query_kernel import QueryKernel
-from klsa_search.lowrank.sparse_expansion import (
-    LEVELS,
-    NO_REMOTE_ROWS,
-    RemoteRows,
-    SegmentedExpansion,
-)
+from klsa_search.lowrank.sparse_expansion import LEVELS, SegmentedExpansion
 from klsa_search.search.engine.mask import FEW, Mask
 from klsa_search.search.engine.reverse_neighbours import ReverseNeighbours
 from klsa_search.search.engine.top_docs import (
@@ -233,37 +228,19 @@ class KlsaEngine:
     Searches at the same time use buffers of their own: 4 bytes per document, 2 per feature, 60 per
     candidate and, for each of the best, 4 per term. Those of queries for more than 16,384 results
     are not reused. `native/engine/rank.hpp` says what is exact. Results do not depend on the number
-    of threads.
-
-    small    whether deep rankings rescore all candidates
-    live     mask of the live documents, if some are deleted
-    reverse  entries of later documents, if any
-    partition  `ordinals` and `remote_rows` of the snapshot
+    of threads. Parameters are those of a `Snapshot`.
     """
 
     def __init__(
         self,
         kernel: QueryKernel,
-        expansion: SegmentedExpansion,
-        dimensions: int,
-        neighbours: int,
+        model: _native.ExpansionModel,
+        live: Mask | None,
+        reverse: ReverseNeighbours | None,
         *,
         small: bool,
-        live: Mask | None = None,
-        reverse: ReverseNeighbours | None = None,
-        partition: tuple[Numbers | None, RemoteRows] = (None, NO_REMOTE_ROWS),
     ) -> None:
         self._kernel, self._size, self._small = kernel, kernel.size, small
-        ordinals, remote_rows = partition
-        model = _native.ExpansionModel(
-            parts=[segment.native for segment in expansion.segments],
-            term_vectors=contiguous(expansion.built.terms, np.int8),
-            remote_rows=contiguous(remote_rows.documents, np.uint32),
-            remote_levels=contiguous(remote_rows.levels, np.uint8),
-            ordinals=None if ordinals is None else contiguous(ordinals, np.int64),
-            dimensions=dimensions,
-            neighbours=min(neighbours, expansion.entries),
-        )
         self._engine = _engine(kernel, live, model, reverse)
 
     def top(

@@ -31,13 +31,6 @@ class ReverseNeighbours(NamedTuple):
     rows: npt.NDArray[np.uint32]
     steps: npt.NDArray[np.float32]
 
-    @classmethod
-    def none(cls) -> ReverseNeighbours:
-        """Return no entries."""
-        return cls(
-            np.zeros(0, np.int32), np.zeros((0, MAX_REVERSE), np.uint32), np.zeros(0, np.float32)
-        )
-
 
 class ReverseNeighboursBuilder:
     """Reverse neighbours of a growing number of documents; results of `build` do not change.
@@ -95,8 +88,6 @@ class ReverseNeighboursBuilder:
 
     def build(self, max_doc: int) -> ReverseNeighbours:
         """Return the entries. Cost: 4 bytes per doc id."""
-        if not len(self._neighbours):
-            return ReverseNeighbours.none()
-        row_of = np.zeros(max_doc, np.int32)
-        row_of[: len(self._latest)] = self._latest.rows[:max_doc]
+        row_of = np.zeros(max_doc if len(self._neighbours) else 0, np.int32)
+        row_of[: len(self._latest)] = self._latest.rows[: len(row_of)]
         return ReverseNeighbours(row_of, self._entries.rows, self._steps.rows)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from klsa_search._native import ExpansionModel
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.core.array_types import (
     Basis,
@@ -44,7 +45,7 @@ from klsa_search.lowrank.sparse_expansion import (
     rows_of_shares,
 )
 from klsa_search.search.engine.collection_statistics import CountChanges, PartitionStatistics
-from klsa_search.search.engine.engine import Bm25Engine, KlsaEngine
+from klsa_search.search.engine.engine import Bm25Engine, KlsaEngine, contiguous
 from klsa_search.search.engine.evidence import AnswerCache, AnswerView
 from klsa_search.search.engine.lsi import MIN_EIGENVECTORS, LsiSpace
 from klsa_search.search.engine.mask import Mask
@@ -331,16 +332,17 @@ class Snapshot(IndexArrays):
     @lazy_property
     def klsa_engine(self) -> KlsaEngine:
         """The engine of the default ranking."""
-        return KlsaEngine(
-            self.query_kernel,
-            self.sparse_expansion,
-            self.latent_dimensions,
-            self.settings.neighbours,
-            small=self.small,
-            live=self.live,
-            reverse=self.reverse,
-            partition=(self.ordinals, self.remote_rows),
+        expansion, remote = self.sparse_expansion, self.remote_rows
+        model = ExpansionModel(
+            parts=[segment.native for segment in expansion.segments],
+            term_vectors=contiguous(expansion.built.terms, np.int8),
+            remote_rows=contiguous(remote.documents, np.uint32),
+            remote_levels=contiguous(remote.levels, np.uint8),
+            ordinals=None if self.ordinals is None else contiguous(self.ordinals, np.int64),
+            dimensions=self.latent_dimensions,
+            neighbours=min(self.settings.neighbours, expansion.entries),
         )
+        return KlsaEngine(self.query_kernel, model, self.live, self.reverse, small=self.small)
 
     @_shared_property
     def neighbours(self) -> sparse.csr_array:

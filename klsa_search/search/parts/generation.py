@@ -60,8 +60,7 @@ class OpenGeneration:
         self._until = until
         self._delta: Delta | None = None
         self._applied = LogPosition()
-        self._synonyms, self._rules = built.synonyms, built.rules
-        self._settings = built.info.settings
+        self._configuration = built.info.settings, built.synonyms, built.rules
         self._statistics: CollectionStatistics | None = None  # None for an index without partitions
         self._lock = threading.Lock()  # held while writes are read
         self.refresh()
@@ -107,12 +106,12 @@ class OpenGeneration:
         statistics  of all partitions, by which words are weighed; None if it is the only part
         """
         with self._lock:
-            analyzer = self.built.info.analyzer
-            if configuration.synonyms != self._synonyms.as_written:
-                self._synonyms = Synonyms(configuration.synonyms, analyzer)
-            if configuration.rules != self._rules.rules:
-                self._rules = RuleSet(configuration.rules, analyzer)
-            self._settings = configuration.settings
+            analyzer, (_, synonyms, rules) = self.built.info.analyzer, self._configuration
+            if configuration.synonyms != synonyms.as_written:
+                synonyms = Synonyms(configuration.synonyms, analyzer)
+            if configuration.rules != rules.rules:
+                rules = RuleSet(configuration.rules, analyzer)
+            self._configuration = configuration.settings, synonyms, rules
             if statistics is not None:
                 self._statistics = statistics
                 self.state = self._after(self.state.info.last, self._log)
@@ -214,13 +213,10 @@ class OpenGeneration:
         return prepared
 
     def _configured(self, state: State) -> State:
-        if (
-            state.synonyms is self._synonyms
-            and state.rules is self._rules
-            and state.info.settings == self._settings
-        ):
+        settings, synonyms, rules = self._configuration
+        if state.synonyms is synonyms and state.rules is rules and state.info.settings == settings:
             return state
-        return configured(state, self._settings, self._synonyms, self._rules)
+        return configured(state, settings, synonyms, rules)
 
     def _after(self, last: LogPosition, log: WriteLog) -> State:
         """Return the state after the writes of a log up to `last`.

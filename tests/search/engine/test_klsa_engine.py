@@ -5,6 +5,7 @@ queries, an engine answers as before the first.
 """
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from klsa_search.core.parameters import RankingSettings
 from klsa_search.lowrank.coverage import BEST
 from klsa_search.lowrank.expansion_matrix import largest_entries
-from klsa_search.search.engine.engine import MAX_SEEDS, KlsaEngine
+from klsa_search.search.engine.engine import MAX_SEEDS
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.query_terms import QueryTerms
 from klsa_search.search.query.parser import MAX_TERMS
@@ -73,11 +74,7 @@ def world_of(options, **changes):
 
 
 def new_engine(snapshot):
-    return KlsaEngine(
-        snapshot.query_kernel, snapshot.sparse_expansion,
-        len(snapshot.eigenvalues), snapshot.settings.neighbours,
-        small=snapshot.small,
-    )  # fmt: skip
+    return replace(snapshot).klsa_engine
 
 
 def known(snapshot, terms):

@@ -12,7 +12,7 @@ from klsa_search.kernels.bm25 import average_length, quantised_length
 from klsa_search.kernels.postings import DEPTHS, Segment, Segments
 from klsa_search.kernels.query_kernel import DocumentCounts, QueryKernel
 from klsa_search.lowrank.sparse_expansion import SegmentedExpansion
-from klsa_search.search.engine.engine import Bm25Engine, KlsaEngine
+from klsa_search.search.engine.engine import Bm25Engine
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.reverse_neighbours import MAX_REVERSE, ReverseNeighboursBuilder
 from klsa_search.search.rankers.klsa import klsa_params
@@ -73,12 +73,11 @@ def test_bm25_over_segments(world, cuts, queries, k):
 def test_the_default_over_segments(world, cuts, terms, k, small):
     segments = cut_into(world.query_kernel.postings, COUNTS, cuts, block_bits=7)
     params = klsa_params(world, RankingSettings())
-    given = len(world.eigenvalues), world.settings.neighbours
-    whole = KlsaEngine(world.query_kernel, world.sparse_expansion, *given, small=small)
-    engine = KlsaEngine(
-        QueryKernel.of(segments, weighting=WEIGHTING),
-        expansion_cut_into(world.sparse_expansion, cuts), *given, small=small,
-    )  # fmt: skip
+    whole = replace(world, small=small).klsa_engine
+    kernel = QueryKernel.of(segments, weighting=WEIGHTING)
+    expansion = expansion_cut_into(world.sparse_expansion, cuts)
+    divided = replace(world, small=small, query_kernel=kernel, sparse_expansion=expansion)
+    engine = divided.klsa_engine
     share = np.random.default_rng(k).random(SIZE)
     for mask in (None, Mask(share < 0.3), Mask(share < 0.005)):
         (one,) = whole.top([terms], k, params, mask, totals=True)
@@ -167,10 +166,9 @@ def test_a_later_document_is_brought_up_by_an_earlier_one():
     cut = SegmentedExpansion([replace(built, rows=np.zeros_like(built.rows))])
     params = klsa_params(world, RankingSettings())
     reverse = reverse_of(6, [[0, 2]], [0.9])
-    given = len(world.eigenvalues), world.settings.neighbours
     terms = [world.vocabulary.numbers["b"]]
-    without = KlsaEngine(world.query_kernel, cut, *given, small=False)
-    within = KlsaEngine(world.query_kernel, cut, *given, small=False, reverse=reverse)
+    without = replace(world, sparse_expansion=cut).klsa_engine
+    within = replace(world, sparse_expansion=cut, reverse=reverse).klsa_engine
     found = without.top([terms], 5, params)[0].doc_ids.tolist()
     more = within.top([terms], 5, params)[0].doc_ids.tolist()
     assert (2 in found, 2 in more) == (False, True)
