@@ -15,8 +15,8 @@ from klsa_search.cli.main import klsa_eval
 from klsa_search.cli.options import (
     PluginChoice,
     data_option,
-    index_argument,
     json_file_option,
+    opened_index,
 )
 from klsa_search.cli.output import (
     echo,
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 @klsa_eval.command("judgements")
-@index_argument
+@opened_index
 @click.option(
     "--ranker",
     "rankers",
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     help="Compare these rankers with the first; repeatable",
 )
 @json_file_option
-def judgements(path: Path, rankers: Sequence[str], json_file: Path | None) -> None:
+def judgements(index: Index, rankers: Sequence[str], json_file: Path | None) -> None:
     """Compare rankers by the judgements of an index.
 
     Prints MAP and the queries won and lost. Judgements come from the page of klsa-serve and from
@@ -59,15 +59,12 @@ def judgements(path: Path, rankers: Sequence[str], json_file: Path | None) -> No
     """
     require("eval")
     from klsa_search.evaluation.systems import compare_rankers, index_judgements
-    from klsa_search.search.index import open_index
 
     if len(set(rankers)) < len(rankers):
         raise click.UsageError("a ranker is given twice: give each once")
     make_folders(json_file)
-    index = open_index(path)
     queries, judged, deleted = index_judgements(index)
     _, comparison = compare_rankers(index, queries, judged, rankers)
-    index.close()
     if json_file is not None:
         write_json_file(json_file, comparison.as_json())
     if deleted:

@@ -15,6 +15,7 @@ from klsa_search.cli.options import (
     index_argument,
     json_option,
     memory_option,
+    opened_index,
     settings_options,
     source_options,
     without_none,
@@ -29,12 +30,12 @@ if TYPE_CHECKING:
 
 
 @klsa_index.command()
-@index_argument
+@opened_index
 @click.argument("source")
 @source_options
 @settings_options(*FormSettings.model_fields, default="as the index reads them")
 @json_option
-def add(path: Path, source: Any, reading: dict[str, Any], as_json: bool, **forms: Any) -> None:
+def add(index: Index, source: Any, reading: dict[str, Any], as_json: bool, **forms: Any) -> None:
     """Add the documents of SOURCE to an index.
 
     SOURCE is as for klsa-index build. A document replaces the one with the same ID. Added
@@ -42,39 +43,32 @@ def add(path: Path, source: Any, reading: dict[str, Any], as_json: bool, **forms
     undoes the addition. Values in other forms than those of the index are converted.
     """
     from klsa_search.collection.opening import open_collection
-    from klsa_search.search.index import open_index
 
     collection = open_collection(source, **reading)
-    index = open_index(path)
     added = index.add(collection, progress=True, **without_none(forms))
     if as_json:
         facts = index_facts(index) | {"added": added, "warnings": added.warnings.as_json()}
         write_json(facts | reading_json(collection))
     else:
-        echo(f"{path.name}: added {counted(added, 'document')}; {len(index):,} in total")
+        echo(f"{index.name}: added {counted(added, 'document')}; {len(index):,} in total")
         write_field_warnings(added.warnings)
         write_unread(collection)
         write_reading(collection)
-    index.close()
 
 
 @klsa_index.command()
-@index_argument
+@opened_index
 @click.argument("ids", nargs=-1, required=True)
 @json_option
-def delete(path: Path, ids: tuple[str, ...], as_json: bool) -> None:
+def delete(index: Index, ids: tuple[str, ...], as_json: bool) -> None:
     """Delete documents by ID from an index; unknown IDs are reported."""
-    from klsa_search.search.index import open_index
-
-    index = open_index(path)
     count = index.delete(ids)
     if as_json:
         write_json(index_facts(index) | {"deleted": count, "unknown": count.unknown})
     else:
         for id_ in count.unknown:
-            echo(f"no document `{id_}` in index `{path.name}`", err=True)
-        echo(f"{path.name}: deleted {counted(count, 'document')}; {len(index):,} in total")
-    index.close()
+            echo(f"no document `{id_}` in index `{index.name}`", err=True)
+        echo(f"{index.name}: deleted {counted(count, 'document')}; {len(index):,} in total")
 
 
 @klsa_index.command()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from klsa_search.cli.main import klsa_index
-from klsa_search.cli.options import FigurePath, index_argument, json_option
+from klsa_search.cli.options import FigurePath, json_option, opened_index
 from klsa_search.cli.output import (
     Columns,
     echo,
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 
 @klsa_index.command()
-@index_argument
+@opened_index
 @click.argument("term")
 @click.option("-k", type=click.IntRange(min=1), default=10, help="Show this many terms")
 @click.option("--rule", is_flag=True, help="Print a rule for a file of klsa-index synonyms")
 @json_option
-def related(path: Path, term: str, k: int, rule: bool, as_json: bool) -> None:
+def related(index: Index, term: str, k: int, rule: bool, as_json: bool) -> None:
     """Show the terms most related to TERM in the index NAME.
 
     TERM is one or more words in any form. Words that no document contains are ignored.
@@ -43,7 +43,7 @@ def related(path: Path, term: str, k: int, rule: bool, as_json: bool) -> None:
 
     if rule and as_json:
         raise click.UsageError("--rule and --json exclude each other: give one of them")
-    related = related_terms(_open(path), term, k)
+    related = related_terms(index, term, k)
     nothing = "no related terms found"
     if rule:
         words = " ".join(re.sub("=>|,", " ", term).split())  # without the syntax of rules
@@ -56,7 +56,7 @@ def related(path: Path, term: str, k: int, rule: bool, as_json: bool) -> None:
 
 
 @klsa_index.command()
-@index_argument
+@opened_index
 @click.option(
     "--threshold",
     type=click.FloatRange(0, 1, min_open=True),
@@ -70,12 +70,12 @@ def related(path: Path, term: str, k: int, rule: bool, as_json: bool) -> None:
     help="Compare by document (words), vectors:SPACE or sum:SPACE (words and vectors)",
 )
 @json_option
-def duplicates(path: Path, threshold: float, kernel: str, as_json: bool) -> None:
+def duplicates(index: Index, threshold: float, kernel: str, as_json: bool) -> None:
     """List near-duplicate documents of the index NAME, in groups."""
     from klsa_search.mining.duplicates import duplicates as duplicate_groups
 
     with progress_bar() as bar:
-        groups = duplicate_groups(_open(path), threshold, kernel=kernel, progress=bar)
+        groups = duplicate_groups(index, threshold, kernel=kernel, progress=bar)
     rows = [
         (str(number), f"{one.similarity:.3f}", one.id, one.title)
         for number, group in enumerate(groups, start=1)
@@ -87,7 +87,7 @@ def duplicates(path: Path, threshold: float, kernel: str, as_json: bool) -> None
 
 
 @klsa_index.command()
-@index_argument
+@opened_index
 @click.option("-k", type=click.IntRange(min=1), default=20, help="Make this many clusters")
 @click.option(
     "--kernel",
@@ -95,14 +95,14 @@ def duplicates(path: Path, threshold: float, kernel: str, as_json: bool) -> None
     help="Compare by latent (words), vectors:SPACE or sum:SPACE (words and vectors)",
 )
 @json_option
-def cluster(path: Path, k: int, kernel: str, as_json: bool) -> None:
+def cluster(index: Index, k: int, kernel: str, as_json: bool) -> None:
     """Divide the documents of the index NAME into clusters.
 
     Each is named by its strongest terms.
     """
     from klsa_search.mining.clusters import cluster as cluster_documents
 
-    clustering = cluster_documents(_open(path), k, kernel=kernel)
+    clustering = cluster_documents(index, k, kernel=kernel)
     if as_json:
         write_json(asdict(clustering))
         return
@@ -116,14 +116,8 @@ def cluster(path: Path, k: int, kernel: str, as_json: bool) -> None:
         echo(f"in no cluster: {counted(len(clustering.unplaced), 'document')} without {without}")
 
 
-def _open(path: Path) -> Index:
-    from klsa_search.search.index import open_index
-
-    return open_index(path)
-
-
 @klsa_index.command()
-@index_argument
+@opened_index
 @click.option(
     "--what",
     type=click.Choice(["spectrum", "map"]),
@@ -136,7 +130,7 @@ def _open(path: Path) -> Index:
     required=True,
     help="Write the figure to this file: .png, .svg or .pdf",
 )
-def plot(path: Path, what: str, out: Path) -> None:
+def plot(index: Index, what: str, out: Path) -> None:
     """Draw a figure of the index NAME.
 
     spectrum: its eigenvalues and the variance they explain. map: its documents in two dimensions,
@@ -145,9 +139,5 @@ def plot(path: Path, what: str, out: Path) -> None:
     from klsa_search.mining.plots import PICTURES
 
     make_folders(out)
-    index = _open(path)
-    try:
-        PICTURES[what](index, out)
-    finally:
-        index.close()
-    echo(f"{out}: {what} of {path.name}")
+    PICTURES[what](index, out)
+    echo(f"{out}: {what} of {index.name}")

@@ -52,6 +52,19 @@ def index_argument(function: F) -> F:
     return cast(F, click.argument("name")(home_option(located)))
 
 
+def opened_index(function: F) -> F:
+    """Add NAME and --home to a command, which gets that index as `index`, open until it ends."""
+
+    @wraps(function)
+    def opened(*args: Any, path: Path, **kwargs: Any) -> Any:
+        from klsa_search.search.index import open_index
+
+        with open_index(path) as index:
+            return function(*args, index=index, **kwargs)
+
+    return index_argument(cast(F, opened))
+
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON")
 json_file_option = click.option(
     "--json",

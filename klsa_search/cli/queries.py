@@ -16,6 +16,7 @@ from klsa_search.cli.options import (
     home_option,
     index_argument,
     json_option,
+    opened_index,
     settings_options,
     text_of_file,
     without_none,
@@ -39,6 +40,7 @@ from klsa_search.errors import SettingsError
 
 if TYPE_CHECKING:
     from klsa_search.core.service_reports import Analytics
+    from klsa_search.search.index import Index
 
 
 @klsa_index.command()
@@ -109,68 +111,53 @@ def settings(path: Path, reset: bool, as_json: bool, **options: Any) -> None:
 
 
 @klsa_index.command()
-@index_argument
+@opened_index
 @click.argument("file", required=False, type=FILE)
 @click.option("--add", is_flag=True, help="Keep the present synonyms, and add those of FILE")
 @click.option("--clear", is_flag=True, help="Delete all synonyms")
 @json_option
-def synonyms(path: Path, file: Path | None, add: bool, clear: bool, as_json: bool) -> None:
+def synonyms(index: Index, file: Path | None, add: bool, clear: bool, as_json: bool) -> None:
     """Set the synonyms of an index from FILE, or list them.
 
     FILE has one rule per line, "tv, television" or, one way, "phone => iphone, galaxy", or is JSON,
     as {"phone": ["iphone", "galaxy"]}. It replaces all synonyms and takes effect at once.
     """
-    from klsa_search.storage.catalog import followed
-    from klsa_search.storage.current import current_build
-    from klsa_search.storage.synonyms import (
-        add_synonyms,
-        read_synonyms,
-        synonyms_of_text,
-        write_synonyms,
-    )
+    from klsa_search.storage.synonyms import synonyms_of_text
 
     if add and file is None:
         raise click.UsageError("--add needs FILE, the synonyms to add")
     if clear and file is not None:
         raise click.UsageError("FILE and --clear exclude each other: give one of them")
-    target = followed(path)
-    current_build(target)
     if clear:
-        write_synonyms(target, {})
+        index.set_synonyms({})
     elif file is not None:
-        synonyms = synonyms_of_text(text_of_file(file, "synonyms"))
-        (add_synonyms if add else write_synonyms)(target, synonyms)
-    synonyms = read_synonyms(target)
+        change = index.add_synonyms if add else index.set_synonyms
+        change(synonyms_of_text(text_of_file(file, "synonyms")))
+    synonyms = index.synonyms
     if (clear or file is not None) and not as_json:
-        echo(f"{path.name}: synonyms of {counted(len(synonyms), 'word')}")
+        echo(f"{index.name}: synonyms of {counted(len(synonyms), 'word')}")
         return
     rows = [(word, ", ".join(replacements)) for word, replacements in synonyms.items()]
     columns = wrapped("word", "synonyms")
-    write_list(as_json, synonyms, columns, rows, f"{path.name} has no synonyms")
+    write_list(as_json, synonyms, columns, rows, f"{index.name} has no synonyms")
 
 
 @klsa_index.command()
-@index_argument
+@opened_index
 @click.argument("file", required=False, type=FILE)
 @click.option("--clear", is_flag=True, help="Delete all rules")
 @json_option
-def rules(path: Path, file: Path | None, clear: bool, as_json: bool) -> None:
+def rules(index: Index, file: Path | None, clear: bool, as_json: bool) -> None:
     """Set the rules of an index from FILE, or list them.
 
     Rules pin, hide and boost documents of searches. FILE is a JSON list, as in [{"id": "tyres",
     "when": {"query_is": "tyres"}, "then": {"hide": ["t1"]}}]. It replaces all rules and takes
     effect at once.
     """
-    from klsa_search.search.index import open_index
-    from klsa_search.search.query.rules import checked_rules
-    from klsa_search.storage.catalog import followed
-    from klsa_search.storage.rules import write_rules
-
     if clear and file is not None:
         raise click.UsageError("FILE and --clear exclude each other: give one of them")
-    target = followed(path)
     if clear:
-        write_rules(target, ())
+        index.set_rules([])
     elif file is not None:
         try:
             listed = json.loads(file.read_text(encoding="utf-8-sig"))
@@ -178,17 +165,16 @@ def rules(path: Path, file: Path | None, clear: bool, as_json: bool) -> None:
             raise SettingsError(
                 f"{file} is not JSON in UTF-8 ({error}); correct it", field="rules"
             ) from None
-        write_rules(target, checked_rules(listed))
-    with open_index(target) as index:
-        rules, warnings = index.rules, index.rule_warnings()
+        index.set_rules(listed)
+    rules = index.rules
     if (clear or file is not None) and not as_json:
-        echo(f"{path.name}: {counted(len(rules), 'rule')}")
+        echo(f"{index.name}: {counted(len(rules), 'rule')}")
     else:
         shown = ([rule["id"], rule.get("when", {}), rule.get("then", {})] for rule in rules)
         rows = [(id_, _compact(when), _compact(then)) for id_, when, then in shown]
         columns: Columns = ["rule", *wrapped("when", "then")]
-        write_list(as_json, rules, columns, rows, f"{path.name} has no rules")
-    for warning in warnings:
+        write_list(as_json, rules, columns, rows, f"{index.name} has no rules")
+    for warning in index.rule_warnings():
         echo(f"warning: {warning}", err=True)
 
 
@@ -198,7 +184,7 @@ def _compact(value: object) -> str:
 
 
 @klsa_index.command()
-@index_argument
+@opened_index
 @click.option(
     "--out",
     type=FILE,
@@ -206,20 +192,15 @@ def _compact(value: object) -> str:
     "suffix .queries.tsv, as lines of number and text",
 )
 @json_option
-def judgements(path: Path, out: Path | None, as_json: bool) -> None:
+def judgements(index: Index, out: Path | None, as_json: bool) -> None:
     """Show the relevance judgements of an index.
 
     They come from the page of klsa-serve and from index.judge. klsa-eval judgements NAME measures
     rankings by them.
     """
     from klsa_search.collection.queries import qrels_text
-    from klsa_search.storage.catalog import followed
-    from klsa_search.storage.current import current_build
-    from klsa_search.storage.judgements import Judgements
 
-    target = followed(path)
-    current_build(target)  # raises if there is no such index
-    queries = Judgements(target).queries()
+    queries = index.judgements.queries()
     if out is not None:
         text, left_out = qrels_text(one for judged in queries for one in judged.judgements())
         make_folders(out)
@@ -227,7 +208,7 @@ def judgements(path: Path, out: Path | None, as_json: bool) -> None:
         sidecar = out.with_suffix(".queries.tsv")
         sidecar.write_text("".join(judged.as_line() for judged in queries), encoding="utf-8")
         echo(
-            f"{path.name}: {counted(text.count(chr(10)), 'judgement')} in {out}, "
+            f"{index.name}: {counted(text.count(chr(10)), 'judgement')} in {out}, "
             f"{counted(len(queries), 'query', 'queries')} in {sidecar}"
         )
         for one in left_out:
@@ -247,7 +228,7 @@ def judgements(path: Path, out: Path | None, as_json: bool) -> None:
         irrelevant = len(query.grades) - relevant
         rows.append((str(query.number), str(relevant), str(irrelevant), query.text))
     columns: Columns = [*numbers("number", "relevant", "not"), *wrapped("query")]
-    write_list(as_json, facts, columns, rows, f"{path.name} has no judgements")
+    write_list(as_json, facts, columns, rows, f"{index.name} has no judgements")
 
 
 @klsa_index.command()

@@ -19,7 +19,7 @@ import click
 from klsa_search.cli.describe import reading_json, write_field_warnings, write_reading, write_unread
 from klsa_search.cli.documents import index_facts
 from klsa_search.cli.main import explain, klsa_index
-from klsa_search.cli.options import index_argument, json_option, source_options
+from klsa_search.cli.options import json_option, opened_index, source_options
 from klsa_search.cli.output import echo, write_json
 from klsa_search.core.installation import require
 from klsa_search.core.wording import counted
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @klsa_index.command()
-@index_argument
+@opened_index
 @click.argument("source")
 @source_options
 @click.option(
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 )
 @json_option
 def sync(
-    path: Path,
+    index: Index,
     source: Any,
     reading: dict[str, Any],
     max_delete: str | None,
@@ -68,26 +68,24 @@ def sync(
     the options of the build, unless others are given here. klsa-index rollback --writes undoes it.
     """
     from klsa_search.collection.opening import open_collection
-    from klsa_search.search.index import open_index
 
     if watch:
         if dry_run or as_json:
             raise click.UsageError("--watch cannot be combined with --dry-run or --json")
         require("watch")
-    with open_index(path) as index:
-        # One bad file must not keep the others out for as long as the source is watched.
-        skipping = {"on_error": "skip"} if watch else {}
-        collection = open_collection(source, **{**skipping, **index.manifest.reading, **reading})
-        if watch:
-            _watch(index, collection, max_delete, ids=ids)
-            return
-        result = index.sync(collection, max_delete=max_delete, dry_run=dry_run, progress=True)
-        if as_json:
-            facts = {"dry_run": dry_run, "warnings": result.warnings.as_json()}
-            facts = index_facts(index) | result.as_json(ids=ids) | facts
-            write_json(facts | reading_json(collection))
-        else:
-            _write(index, collection, result, ids=ids, dry_run=dry_run)
+    # One bad file must not keep the others out for as long as the source is watched.
+    skipping = {"on_error": "skip"} if watch else {}
+    collection = open_collection(source, **{**skipping, **index.manifest.reading, **reading})
+    if watch:
+        _watch(index, collection, max_delete, ids=ids)
+        return
+    result = index.sync(collection, max_delete=max_delete, dry_run=dry_run, progress=True)
+    if as_json:
+        facts = {"dry_run": dry_run, "warnings": result.warnings.as_json()}
+        facts = index_facts(index) | result.as_json(ids=ids) | facts
+        write_json(facts | reading_json(collection))
+    else:
+        _write(index, collection, result, ids=ids, dry_run=dry_run)
 
 
 def _watch(

@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING
 import click
 
 from klsa_search.cli.main import klsa_index
-from klsa_search.cli.options import EXISTING_FILE, index_argument, json_file_option
+from klsa_search.cli.options import EXISTING_FILE, json_file_option, opened_index
 from klsa_search.cli.output import make_folders, write_facts, write_json_file
 from klsa_search.core.installation import require
 from klsa_search.core.progress import progress_bar
 
 if TYPE_CHECKING:
     from klsa_search.evaluation.tuning import Tuning
+    from klsa_search.search.index import Index
 
 
 @klsa_index.command()
-@index_argument
+@opened_index
 @click.option(
     "--queries",
     type=EXISTING_FILE,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 @click.option("--force", is_flag=True, help="Store the choice even if it is not significant")
 @json_file_option
 def tune(
-    path: Path,
+    index: Index,
     queries: Path | None,
     qrels: Path | None,
     measure: str | None,
@@ -65,12 +66,10 @@ def tune(
     from klsa_search.evaluation.tuning import tune as tune_by_judgements
     from klsa_search.evaluation.tuning import tune_by_halves
     from klsa_search.indexing.rewrite import refit
-    from klsa_search.search.index import open_index
 
     judged = None
     if queries is not None and qrels is not None:
         judged = read_queries(queries), read_qrels(qrels)
-    index = open_index(path)
     with progress_bar() as bar:
         if judged is None:
             tuning = tune_by_halves(index, progress=bar)
@@ -80,7 +79,7 @@ def tune(
         if tuning.changes and (tuning.sure or force):
             stored = refit(index, progress=bar, **tuning.changes).generation
     if json_file is not None:
-        write_json_file(json_file, {"index": path.name, **tuning.as_json(), "stored": stored})
+        write_json_file(json_file, {"index": index.name, **tuning.as_json(), "stored": stored})
     _write(tuning, stored)
 
 

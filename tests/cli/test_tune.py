@@ -86,6 +86,7 @@ def test_without_judgements(shell, world, tmp_path):
     ],
 )
 def test_wrong_usage(shell, world, arguments, sentence):
+    built(shell)
     done = shell("klsa-index", "tune", "world", *arguments)
     assert done.code == 2
     assert sentence in done.err
