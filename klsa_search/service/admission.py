@@ -345,9 +345,7 @@ WRITE_TIMEOUT = 60.0
 
 
 READERS = 2
-"""Bodies that are read at once beside writes: files, in processes of up to 1 GiB each, and syncs
-that change nothing. Others wait.
-"""
+"""Files that are read at once beside writes, in processes of up to 1 GiB each; others wait."""
 
 
 class Writes(Admission):
@@ -398,39 +396,16 @@ class Writes(Admission):
 
     @asynccontextmanager
     async def reader(self) -> AsyncIterator[None]:
-        """Wait until another body may be read; TooManyWrites after `queue_timeout`."""
-        await self._acquire_reader()
+        """Wait until another file may be read; TooManyWrites after `queue_timeout`."""
+        try:
+            await asyncio.wait_for(self.readers.acquire(), self.queue_timeout)
+        except TimeoutError:
+            detail = f"{READERS} other files were read for {self.queue_timeout:g} s"
+            raise self._refusal("queue_timeout", detail) from None
         try:
             yield
         finally:
             self.readers.release()
-
-    async def _acquire_reader(self) -> None:
-        try:
-            await asyncio.wait_for(self.readers.acquire(), self.queue_timeout)
-        except TimeoutError:
-            detail = f"{READERS} other bodies were read for {self.queue_timeout:g} s"
-            raise self._refusal("queue_timeout", detail) from None
-
-    async def read(self, work: Callable[[], T]) -> T:
-        """Run work that changes nothing beside the writes; limits and errors as of `run`."""
-        await self._acquire_reader()  # until the work ends, which may be after its answer
-        reading = asyncio.get_running_loop().run_in_executor(None, work)
-        reading.add_done_callback(self._read)
-        await asyncio.wait((reading,), timeout=self._request_timeout)
-        if not reading.done():
-            self._refused["request_timeout"] += 1
-            seconds = f"{self._request_timeout:g} s"
-            raise RequestTimedOut(
-                f"not read within {seconds}, nothing changed; send less at a time"
-            )
-        return reading.result()
-
-    def _read(self, reading: asyncio.Future[Any]) -> None:
-        """Let the next body be read."""
-        self.readers.release()
-        if not reading.cancelled():  # asyncio logs errors that are never asked for
-            reading.exception()
 
     def _check_request_timeout(self, started: float) -> None:
         """Do nothing: a write is never cancelled halfway."""

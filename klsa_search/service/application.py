@@ -23,7 +23,13 @@ from klsa_search.errors import SettingsError
 from klsa_search.search.index import Index, open_index
 from klsa_search.search.models import Models
 from klsa_search.service import openapi
-from klsa_search.service.admission import INLINE_SECONDS, MAX_QUEUE_DELAY, Admission, Writes
+from klsa_search.service.admission import (
+    HEAVY_WAITING,
+    INLINE_SECONDS,
+    MAX_QUEUE_DELAY,
+    Admission,
+    Writes,
+)
 from klsa_search.service.analytics.recorder import Recorder
 from klsa_search.service.background import Replication
 from klsa_search.service.changes import ChangeNotices
@@ -217,22 +223,19 @@ def open_resources(
             days=settings.analytics_days,
             min_searches=settings.analytics_min_searches,
         )
-    timeouts = {
-        "queue_timeout": settings.queue_timeout,
-        "request_timeout": settings.request_timeout,
-    }
     return Resources(
         open_indexes=open_indexes,
         keys=keys,
         admission=Admission(
             running=settings.threads,
-            waiting=settings.queue_size,
+            request_timeout=settings.request_timeout,
             max_queue_delay=MAX_QUEUE_DELAY,
             inline_seconds=INLINE_SECONDS,
-            **timeouts,
         ),
         heavy=Admission(
-            running=settings.heavy_threads, waiting=settings.heavy_queue_size, **timeouts
+            running=settings.heavy_threads,
+            waiting=HEAVY_WAITING,
+            request_timeout=settings.request_timeout,
         ),
         rates=Rates(settings.rate_limit) if settings.rate_limit else None,
         writes=None if settings.writable is False else Writes(),

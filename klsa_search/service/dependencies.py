@@ -1,21 +1,24 @@
-"""What routes depend on: the index service with the access of a request, scopes, content types."""
+"""What routes are made of: scopes, the index service of a request, functions of an index."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import Annotated, Any, Final, get_type_hints
+import inspect
+from collections.abc import Awaitable, Callable
+from functools import wraps
+from inspect import Parameter
+from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.routing import APIRoute
 from starlette.convertors import PathConvertor, register_url_convertor
-from starlette.exceptions import HTTPException
 
 from klsa_search.errors import InsufficientScope
-from klsa_search.service.index_service import IndexService
+from klsa_search.service.index_service import IndexService, settings_from_client
 from klsa_search.service.keys import Scope
-from klsa_search.service.middleware.bodies import content_type
 from klsa_search.service.schemas.base import RequestModel
+
+Endpoint = Callable[..., Awaitable[Any]]
 
 
 class _RestOfPath(PathConvertor):
@@ -79,10 +82,11 @@ class Route(APIRoute):
     """
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
-        self.url_model: type[RequestModel] | None = get_type_hints(endpoint).get("params")
+        params = inspect.signature(endpoint, eval_str=True).parameters.get("params")
+        self.url_model: type[RequestModel] | None = None if params is None else params.annotation
         if self.url_model is not None:
             of_url = Depends(self.url_model.of_url)
-            endpoint.__annotations__["params"] = Annotated[self.url_model, of_url]
+            _replace(endpoint, "params", params=Annotated[self.url_model, of_url])
         super().__init__(path, endpoint, **options)
 
 
@@ -99,11 +103,76 @@ async def _service(request: Request) -> IndexService:
 Service = Annotated[IndexService, Depends(_service)]
 
 
-def refuse_other_types(request: Request, *kinds: str) -> None:
-    """Raise HTTPException unless the content type of the body is one of these."""
-    if content_type(request.headers) not in kinds:
-        media_type = request.headers.get("content-type", "none")[:60]
-        wanted = " or ".join(kinds)
-        raise HTTPException(
-            415, f"content type {media_type} is not supported; send Content-Type: {wanted}"
-        )
+def reading(
+    *, heavy: bool = False, cost: Callable[..., float] | None = None
+) -> Callable[[Callable[..., Any]], Endpoint]:
+    """Return a decorator: a function of an index and of what is requested becomes an endpoint.
+
+    It runs in a thread, for the index `name` of the path: see `IndexService.answer`.
+    cost  estimates its milliseconds by the same arguments
+    """
+
+    def decorate(function: Callable[..., Any]) -> Endpoint:
+        @wraps(function)
+        async def endpoint(name: str, service: IndexService, **requested: Any) -> Any:
+            return await service.answer(
+                name,
+                lambda index: function(index, **requested),
+                heavy=heavy,
+                cost=cost and (lambda index: cost(index, **requested)),
+            )
+
+        return _replace(endpoint, "index", name=str, service=Service)
+
+    return decorate
+
+
+def changing(function: Callable[..., Any]) -> Endpoint:
+    """Return the endpoint that changes the index `name` of the path by a function of it.
+
+    See `IndexService.write`; invalid settings are an error of the client.
+    """
+
+    @wraps(function)
+    async def endpoint(name: str, service: IndexService, **requested: Any) -> Any:
+        with service.writes.slot():
+            return await service.write(
+                name, settings_from_client()(lambda index: function(index, **requested))
+            )
+
+    return _replace(endpoint, "index", name=str, service=Service)
+
+
+def get_and_post(router: APIRouter, path: str, **options: Any) -> Callable[[Endpoint], Endpoint]:
+    """Return a decorator that adds an endpoint with `params` as GET, and as POST with a body."""
+
+    def decorate(endpoint: Endpoint) -> Endpoint:
+        @wraps(endpoint)
+        async def with_body(body: RequestModel, **others: Any) -> Any:
+            return await endpoint(params=body, **others)
+
+        with_body.__name__ += "_body"
+        shown = path.replace(":whole", "")
+        with_body.__doc__ = f"Do the same as GET {shown}, with the parameters as a JSON object."
+        model = inspect.signature(endpoint, eval_str=True).parameters["params"].annotation
+        _replace(with_body, "params", body=model)  # before `Route` changes the other
+        router.get(path, **options)(endpoint)
+        router.post(path, **options)(with_body)
+        return endpoint
+
+    return decorate
+
+
+def _replace(endpoint: Endpoint, parameter: str, **others: object) -> Endpoint:
+    """Let an endpoint be called with others in the place of a parameter, by name and type."""
+    signature = inspect.signature(endpoint, eval_str=True)
+    types = others | {
+        name: one.annotation for name, one in signature.parameters.items() if name != parameter
+    }
+    vars(endpoint)["__signature__"] = signature.replace(
+        parameters=[
+            Parameter(name, Parameter.KEYWORD_ONLY, annotation=type_)
+            for name, type_ in types.items()
+        ]
+    )
+    return endpoint

@@ -258,7 +258,7 @@ class IndexService:
     async def look_up(self, name: str, compute: Callable[[Index], T], *, long: bool = False) -> T:
         """Return what `compute` returns for an index that the request may write to, unchanged.
 
-        long  whether it reads a body of any size
+        long  whether it reads a body of any size, and so waits for writes
         IndexNotFound, InsufficientScope; see `OpenIndexes.use`.
         """
         target = self.resolve("write", name) or name
@@ -268,9 +268,7 @@ class IndexService:
                 self.state["index"] = index.name
                 return compute(index)
 
-        if not long:
-            return await self.admission.run(work)
-        return await self.writes.read(work)
+        return await (self.writes if long else self.admission).run(work)
 
     async def write(self, name: str, change: Callable[[Index], T]) -> T:
         """Run `change`, and return its result: `OpenIndexes.writing`."""

@@ -25,13 +25,7 @@ from pydantic_settings import (
 from klsa_search.core.arguments import brief
 from klsa_search.core.settings_group import OptionDisplay, reason_of
 from klsa_search.errors import SettingsError
-from klsa_search.service.admission import (
-    HEAVY,
-    HEAVY_WAITING,
-    QUEUE_TIMEOUT,
-    REQUEST_TIMEOUT,
-    WAITING,
-)
+from klsa_search.service.admission import HEAVY, REQUEST_TIMEOUT
 from klsa_search.service.keys import FILE as KEYS_FILE
 from klsa_search.storage.objects import refuse_password
 
@@ -216,28 +210,12 @@ class ServiceSettings(BaseSettings):
     threads: Annotated[int | None, OptionDisplay(default="as many as processors, 2 at least")] = (
         Field(None, ge=1, le=1024, description="Run this many requests at the same time")
     )
-    queue_size: int = Field(
-        WAITING,
-        ge=0,
-        le=100_000,
-        description="Queue at most this many requests and refuse others; one that has waited "
-        "0.25 s is refused when its turn comes, or 0.1 s while no thread becomes free",
-    )
     heavy_threads: int = Field(
         HEAVY,
         ge=1,
         le=1024,
         description="Run this many expensive requests (with an estimated cost above 15 ms, or "
         "mining) at the same time",
-    )
-    heavy_queue_size: int = Field(
-        HEAVY_WAITING, ge=0, le=100_000, description="Let this many expensive requests wait"
-    )
-    queue_timeout: float = Field(
-        QUEUE_TIMEOUT,
-        ge=0.1,
-        le=3600,
-        description="Refuse a request that has waited this many seconds",
     )
     request_timeout: float = Field(
         REQUEST_TIMEOUT,

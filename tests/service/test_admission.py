@@ -2,6 +2,7 @@ import asyncio
 import itertools
 import threading
 import time
+from contextlib import AsyncExitStack
 
 import pytest
 
@@ -116,17 +117,16 @@ def test_work_that_takes_too_long_is_given_up_at_its_next_step():
     asyncio.run(ask())
 
 
-def test_reading_beside_writes_has_their_limits(gate):
+def test_few_files_are_read_at_once():
     async def ask():
-        writes = Writes(queue_timeout=SHORT, request_timeout=SHORT)
-        for _ in range(READERS):
-            with pytest.raises(RequestTimedOut, match="nothing changed"):
-                await writes.read(gate)
-        with pytest.raises(TooManyWrites, match="other bodies"):
-            await writes.read(gate)
-        gate.let.set()
-        await until(lambda: not writes.readers.locked())
-        assert await Writes().read(lambda: "read") == "read"
+        writes = Writes(queue_timeout=SHORT)
+        async with AsyncExitStack() as readers:
+            for _ in range(READERS):
+                await readers.enter_async_context(writes.reader())
+            with pytest.raises(TooManyWrites, match="other files"):
+                async with writes.reader():
+                    pass
+        assert not writes.readers.locked()
 
     asyncio.run(ask())
 

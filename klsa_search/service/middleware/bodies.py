@@ -52,6 +52,16 @@ def content_type(headers: Mapping[str, str]) -> str:
     return headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
+def refuse_other_types(request: Request, *kinds: str) -> None:
+    """Raise HTTPException unless the content type of the body is one of these."""
+    if content_type(request.headers) not in kinds:
+        media_type = request.headers.get("content-type", "none")[:60]
+        wanted = " or ".join(kinds)
+        raise HTTPException(
+            415, f"content type {media_type} is not supported; send Content-Type: {wanted}"
+        )
+
+
 async def spool(request: Request, file: IO[bytes]) -> None:
     """Write the body of a request to a file outside of the event loop.
 

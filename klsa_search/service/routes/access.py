@@ -13,7 +13,7 @@ from pydantic import Field, StringConstraints
 
 from klsa_search.errors import InsufficientScope, QueryError, SettingsError
 from klsa_search.search.filters.masks import FilterLike
-from klsa_search.service.dependencies import Service, refuse_other_types, router_for
+from klsa_search.service.dependencies import Service, router_for
 from klsa_search.service.index_service import IndexService
 from klsa_search.service.keys import Scope, add_key, change_password, read_keys, revoke_key
 from klsa_search.service.middleware.auth import Access, Keys, SignIn
@@ -94,7 +94,6 @@ async def sign_in_by_name(request: Request, response: Response, body: SignInBody
     It may also change the password, by `new_password`. For the page only. A name and an address
     have ten attempts, and one more every 30 seconds.
     """
-    refuse_other_types(request, "application/json")
     sessions: Sessions = request.app.state.sessions
     resources: Resources = request.app.state.resources
     if not resources.keys.needed:
@@ -177,7 +176,6 @@ async def add(
 
     To give a user another password, delete it and add it again, which ends its sessions.
     """
-    refuse_other_types(request, "application/json")
     response.headers["Cache-Control"] = "no-store"
 
     def work(keys: Keys) -> str:
@@ -256,7 +254,6 @@ async def create_tenant_token(
     For programs that run at users, such as pages of a shop: send it like an API key. It ends when
     it expires, or when the key it was created with is revoked or expires.
     """
-    refuse_other_types(request, "application/json")
     if service.access.key_id is None:
         raise QueryError(
             "cannot create a tenant token without an API key; create one with `klsa-keys add "

@@ -26,9 +26,9 @@ from klsa_search.search.batches import (
     patched_documents,
 )
 from klsa_search.search.index import Index
-from klsa_search.service.dependencies import Service, refuse_other_types, router_for
+from klsa_search.service.dependencies import Service, router_for
 from klsa_search.service.index_service import IndexService
-from klsa_search.service.middleware.bodies import LINES, content_type
+from klsa_search.service.middleware.bodies import LINES, content_type, refuse_other_types
 from klsa_search.service.schemas.base import elapsed, encoded
 from klsa_search.service.schemas.documents import (
     DocumentAnswer,

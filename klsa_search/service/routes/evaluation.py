@@ -15,7 +15,7 @@ from klsa_search.errors import DocumentNotFound, QueryError
 from klsa_search.evaluation.comparison import Contrast
 from klsa_search.evaluation.systems import compare_rankers, index_judgements
 from klsa_search.search.index import Index
-from klsa_search.service.dependencies import Service, router_for
+from klsa_search.service.dependencies import Service, changing, reading, router_for
 from klsa_search.service.index_service import IndexService
 from klsa_search.service.schemas.base import (
     MAX_ANSWER,
@@ -111,29 +111,26 @@ class EvaluateAnswer(IndexAnswer):
 
 
 @router.post("/indexes/{name}/evaluate", summary="Evaluate rankers", responses=documented(501))
-async def evaluate(name: str, body: EvaluateBody, service: Service) -> EvaluateAnswer:
+@reading(heavy=True)
+def evaluate(index: Index, body: EvaluateBody) -> EvaluateAnswer:
     """Compare rankers by given queries and judgements: MAP, nDCG@10, P@10 and recall@1000."""
-
-    def compute(index: Index) -> EvaluateAnswer:
-        queries, judgements, unknown = _judged(index, body)
-        measured, compared = compare_rankers(index, queries, judgements, body.rankers)
-        return EvaluateAnswer(
-            judged=len(compared.systems[body.rankers[0]].values),
-            unknown=unknown,
-            rankers=[
-                EvaluatedRanker(
-                    ranker=ranker,
-                    measures=measures.means(),
-                    interval=compared.systems[ranker].interval,
-                    answered=measures.answered,
-                    against_first=compared.systems[ranker].contrast,
-                    queries={query: dict(values) for query, values in measures.queries.items()},
-                )
-                for ranker, measures in measured.items()
-            ],
-        )
-
-    return await service.answer(name, compute, heavy=True)
+    queries, judgements, unknown = _judged(index, body)
+    measured, compared = compare_rankers(index, queries, judgements, body.rankers)
+    return EvaluateAnswer(
+        judged=len(compared.systems[body.rankers[0]].values),
+        unknown=unknown,
+        rankers=[
+            EvaluatedRanker(
+                ranker=ranker,
+                measures=measures.means(),
+                interval=compared.systems[ranker].interval,
+                answered=measures.answered,
+                against_first=compared.systems[ranker].contrast,
+                queries={query: dict(values) for query, values in measures.queries.items()},
+            )
+            for ranker, measures in measured.items()
+        ],
+    )
 
 
 def _judged(index: Index, body: EvaluateBody) -> tuple[list[Topic], list[Judgement], int]:
@@ -242,9 +239,10 @@ def _holds(index: Index, id_: str) -> bool:
 
 
 @router.get("/indexes/{name}/judgements", summary="List judgements")
-async def judgements(name: str, params: JudgementsRequest, service: Service) -> JudgementsAnswer:
+@reading()
+def judgements(index: Index, params: JudgementsRequest) -> JudgementsAnswer:
     """List the judgements of an index by query, in the order queries were first judged."""
-    return await service.answer(name, lambda index: JudgementsAnswer.of(index, params.q))
+    return JudgementsAnswer.of(index, params.q)
 
 
 @router.get(
@@ -290,31 +288,23 @@ async def judged_queries(name: str, service: Service) -> Response:
 
 
 @writing_router.put("/indexes/{name}/judgements", summary="Judge a document")
-async def judge(name: str, body: JudgementBody, service: Service) -> JudgementsAnswer:
+@changing
+def judge(index: Index, body: JudgementBody) -> JudgementsAnswer:
     """Judge how relevant a document is to a query; replaces an earlier judgement.
 
     Rankings do not change. White space around and between the words of a query is normalised. The
     response has all judgements of the query.
     """
-
-    def change(index: Index) -> JudgementsAnswer:
-        index.judge(body.q, body.id, body.grade)
-        return JudgementsAnswer.of(index, body.q)
-
-    with service.writes.slot():
-        return await service.write(name, change)
+    index.judge(body.q, body.id, body.grade)
+    return JudgementsAnswer.of(index, body.q)
 
 
 @writing_router.delete("/indexes/{name}/judgements", summary="Delete judgements")
-async def withdraw(name: str, params: WithdrawalRequest, service: Service) -> JudgementsAnswer:
+@changing
+def withdraw(index: Index, params: WithdrawalRequest) -> JudgementsAnswer:
     """Delete the judgement of a document, or all of a query; missing ones are ignored."""
-
-    def change(index: Index) -> JudgementsAnswer:
-        index.judgements.remove(params.q, params.id)
-        return JudgementsAnswer.of(index, params.q)
-
-    with service.writes.slot():
-        return await service.write(name, change)
+    index.judgements.remove(params.q, params.id)
+    return JudgementsAnswer.of(index, params.q)
 
 
 async def _as_text(service: IndexService, name: str, write: Callable[[Index], str]) -> Response:

@@ -19,8 +19,8 @@ from klsa_search.search.index import Index
 from klsa_search.search.parts.exports import Format
 from klsa_search.search.query.query import Query
 from klsa_search.service.admission import Admission
-from klsa_search.service.dependencies import Service, router_for
-from klsa_search.service.index_service import IndexService, restricted_by_token
+from klsa_search.service.dependencies import Service, get_and_post, router_for
+from klsa_search.service.index_service import restricted_by_token
 from klsa_search.service.middleware.bodies import LINES
 from klsa_search.service.schemas.base import QueryText, RequestModel
 from klsa_search.service.schemas.search_requests import (
@@ -80,8 +80,12 @@ class ExportRequest(RankingParameters, MatchOptions, _Rows):
         return Query(self.q, **options)
 
 
-@router.get(
-    "/indexes/{name}/export", summary="Export results", responses=_CONTENT, response_class=Response
+@get_and_post(
+    router,
+    "/indexes/{name}/export",
+    summary="Export results",
+    responses=_CONTENT,
+    response_class=Response,
 )
 async def export(name: str, params: ExportRequest, service: Service) -> Response:
     """Return the hits of a search as rows of CSV or lines of JSON, up to 10,000, as a stream.
@@ -89,23 +93,8 @@ async def export(name: str, params: ExportRequest, service: Service) -> Response
     CSV is for spreadsheets: UTF-8 with a byte order mark, and a text that would be a formula has a
     ' before it. If more documents match, give `limit`. The stream breaks off if reading fails.
     """
-    return await _export(params, name, service)
-
-
-@router.post(
-    "/indexes/{name}/export", summary="Export results", responses=_CONTENT, response_class=Response
-)
-async def export_body(name: str, body: ExportRequest, service: Service) -> Response:
-    """Export as with GET, with the parameters as a JSON object."""
-    return await _export(body, name, service)
-
-
-async def _export(params: ExportRequest, name: str, service: IndexService) -> Response:
-    """Return rows as a file of the name of the index, in threads for expensive requests.
-
-    The index stays open meanwhile. Errors before the first piece are raised; after it, the
-    connection breaks off, as it does after `MAX_SECONDS`.
-    """
+    # In threads for expensive requests. The index stays open until the stream ends, or breaks off
+    # after `MAX_SECONDS`.
     target, token_filter = service.resolve_with_filter(name)
     leased = ExitStack()
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from time import monotonic
 from typing import Annotated, Final
 
-from fastapi import Path, Request, Response
+from fastapi import Path, Response
 from pydantic import Field
 
 from klsa_search.analysis.analyzer import Analyzer
@@ -20,7 +20,7 @@ from klsa_search.indexing.build import build
 from klsa_search.search.configuration import change_settings, needing_refit
 from klsa_search.search.index import Index
 from klsa_search.search.rankers import needs_eigenvectors
-from klsa_search.service.dependencies import Service, refuse_other_types, router_for
+from klsa_search.service.dependencies import Service, router_for
 from klsa_search.service.index_service import IndexService, settings_from_client
 from klsa_search.service.job_ledger import job_not_found
 from klsa_search.service.jobs import Jobs
@@ -93,13 +93,12 @@ class DeletedAnswer(Answer):
 @writing_router.post(
     "/indexes", summary="Create an index", status_code=201, responses=documented(409)
 )
-async def create_index(request: Request, body: IndexBody, service: Service) -> IndexDetails:
+async def create_index(body: IndexBody, service: Service) -> IndexDetails:
     """Create an empty index. Add its documents with POST /indexes/{name}/documents.
 
     They can be searched at once; the kernel is learnt by a refit, which starts in the background
     when enough documents were added (`klsa-serve --refit-threshold`).
     """
-    refuse_other_types(request, "application/json")
     name = body.name
     service.access.require("write", name)
     service.state["index"] = name
@@ -167,18 +166,13 @@ def _details(status: Status, jobs: Jobs | None) -> IndexDetails:
     responses={202: {"model": SettingsAnswer, "description": "A refit will apply them"}},
 )
 async def update_settings(
-    name: str,
-    request: Request,
-    response: Response,
-    body: SettingsBody,
-    service: Service,
+    name: str, response: Response, body: SettingsBody, service: Service
 ) -> SettingsAnswer:
     """Change settings. Those that only queries use take effect on return and survive rebuilds.
 
     If one of the settings needs a rebuild, a refit in the background applies them all together: see
     POST /indexes/{name}/refit. docs/reference/index-settings.md says which do.
     """
-    refuse_other_types(request, "application/json")
     jobs = service.writable_jobs
 
     def change(index: Index) -> Job | None:
@@ -235,13 +229,12 @@ async def delete_index(name: str, service: Service) -> DeletedAnswer:
 
 
 @writing_router.post("/indexes/{name}/refit", summary="Refit an index", status_code=202)
-async def begin_refit(name: str, request: Request, body: RefitBody, service: Service) -> Job:
+async def begin_refit(name: str, body: RefitBody, service: Service) -> Job:
     """Rebuild an index from its documents in the background, after other refits. Searches continue.
 
     GET /jobs/{id} returns the progress. If a refit of the index is waiting or running, its job is
     returned, and no other is started.
     """
-    refuse_other_types(request, "application/json")
     jobs = service.writable_jobs
     return await service.look_up(name, lambda one: jobs.request(one.name, one.generation, {}))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Annotated, Any, Self
 
 import numpy as np
@@ -14,7 +13,7 @@ from klsa_search.mining.map import document_map
 from klsa_search.mining.related_terms import RelatedTerm, StrongTerm, related, strongest_terms
 from klsa_search.mining.similar import similar
 from klsa_search.search.index import Index
-from klsa_search.service.dependencies import Service, router_for
+from klsa_search.service.dependencies import reading, router_for
 from klsa_search.service.schemas.base import (
     MAX_HITS,
     Answer,
@@ -81,18 +80,13 @@ class SimilarAnswer(IndexAnswer):
 
 
 @tenant_router.get("/indexes/{name}/documents/{id:whole}/similar", summary="Find similar documents")
-async def similar_documents(
-    name: str, id: str, params: SimilarRequest, service: Service
-) -> SimilarAnswer:
+@reading(heavy=True)
+def similar_documents(index: Index, id: str, params: SimilarRequest) -> SimilarAnswer:
     """Return the documents most similar to one; scores are relative to its own."""
-
-    def compute(index: Index) -> SimilarAnswer:
-        hits = similar(index, id, params.k, kernel=params.kernel, gamma=params.gamma)
-        return SimilarAnswer(
-            id=id, kernel=params.kernel, hits=[SimilarHit.model_validate(hit) for hit in hits]
-        )
-
-    return await service.answer(name, compute, heavy=True)
+    hits = similar(index, id, params.k, kernel=params.kernel, gamma=params.gamma)
+    return SimilarAnswer(
+        id=id, kernel=params.kernel, hits=[SimilarHit.model_validate(hit) for hit in hits]
+    )
 
 
 class StrongTermsRequest(RequestModel):
@@ -111,15 +105,10 @@ class StrongTermsAnswer(IndexAnswer):
 @tenant_router.get(
     "/indexes/{name}/documents/{id:whole}/terms", summary="Get the strongest terms of a document"
 )
-async def terms_of_document(
-    name: str, id: str, params: StrongTermsRequest, service: Service
-) -> StrongTermsAnswer:
+@reading(heavy=True)
+def terms_of_document(index: Index, id: str, params: StrongTermsRequest) -> StrongTermsAnswer:
     """Return the terms of a document that weigh most in BM25, strongest first."""
-
-    def compute(index: Index) -> StrongTermsAnswer:
-        return StrongTermsAnswer(id=id, terms=strongest_terms(index, id, params.k))
-
-    return await service.answer(name, compute, heavy=True)
+    return StrongTermsAnswer(id=id, terms=strongest_terms(index, id, params.k))
 
 
 class AnalyzeBody(RequestModel):
@@ -146,19 +135,11 @@ class AnalyzeAnswer(Answer):
 
 
 @tenant_router.post("/indexes/{name}/analyze", summary="Analyse a text")
-async def analyze(name: str, body: AnalyzeBody, service: Service) -> AnalyzeAnswer:
+@reading(heavy=True)
+def analyze(index: Index, body: AnalyzeBody) -> AnalyzeAnswer:
     """Return the terms that a text is indexed under, with their positions."""
-
-    def compute(index: Index) -> AnalyzeAnswer:
-        return AnalyzeAnswer(
-            index=index.name,
-            generation=index.generation,
-            tokens=[
-                TokenAnswer.model_validate(token) for token in index.analyzer.tokens(body.text)
-            ],
-        )
-
-    return await service.answer(name, compute, heavy=True)
+    tokens = map(TokenAnswer.model_validate, index.analyzer.tokens(body.text))
+    return AnalyzeAnswer(index=index.name, generation=index.generation, tokens=list(tokens))
 
 
 class RelatedRequest(RequestModel):
@@ -175,15 +156,10 @@ class RelatedAnswer(IndexAnswer):
 
 
 @router.get("/indexes/{name}/terms/{term:whole}/related", summary="Find related terms")
-async def related_terms(
-    name: str, term: str, params: RelatedRequest, service: Service
-) -> RelatedAnswer:
+@reading(heavy=True)
+def related_terms(index: Index, term: str, params: RelatedRequest) -> RelatedAnswer:
     """Return the terms most related to one or several words, as learned from the documents."""
-
-    def compute(index: Index) -> RelatedAnswer:
-        return RelatedAnswer(term=term, related=related(index, term, params.k))
-
-    return await service.answer(name, compute, heavy=True)
+    return RelatedAnswer(term=term, related=related(index, term, params.k))
 
 
 class MapRequest(RequestModel):
@@ -225,21 +201,21 @@ class MapAnswer(IndexAnswer):
 
 
 @router.get("/indexes/{name}/map", summary="Get the map of documents")
-async def map_of_documents(name: str, params: MapRequest, service: Service) -> MapAnswer:
+@reading(heavy=True)
+def map_of_documents(index: Index, params: MapRequest) -> MapAnswer:
     """Return a map of the documents in two dimensions, similar ones near each other, and their
     clusters. The first request computes it, which takes seconds for 20,000 documents.
     """
-    return await service.answer(name, partial(_mapped, kernel=params.kernel), heavy=True)
+    return _mapped(index, kernel=params.kernel)
 
 
 @router.post("/indexes/{name}/map", summary="Get positions on the map")
-async def map_of_some(name: str, body: MapBody, service: Service) -> MapAnswer:
+@reading(heavy=True)
+def map_of_some(index: Index, body: MapBody) -> MapAnswer:
     """Return the positions of given documents, also of those that the map of a large index leaves
     out. `clusters` is empty; `cluster` refers to the clusters of the map.
     """
-    return await service.answer(
-        name, partial(_mapped, kernel=body.kernel, ids=body.ids), heavy=True
-    )
+    return _mapped(index, kernel=body.kernel, ids=body.ids)
 
 
 def _mapped(index: Index, *, kernel: str, ids: list[str] | None = None) -> MapAnswer:
@@ -331,18 +307,15 @@ class ClassifyAnswer(IndexAnswer):
 
 
 @router.post("/indexes/{name}/classify", summary="Classify by examples")
-async def classify_documents(name: str, body: ClassifyBody, service: Service) -> ClassifyAnswer:
+@reading(heavy=True)
+def classify_documents(index: Index, body: ClassifyBody) -> ClassifyAnswer:
     """Label documents, texts or all other documents, given a few labelled documents."""
-
-    def compute(index: Index) -> ClassifyAnswer:
-        if body.texts is not None:
-            classified = classify_texts(index, body.labels, body.texts)
-        else:
-            most = body.k if body.ids is None else None
-            classified = classify(index, body.labels, body.ids, k=most, kernel=body.kernel)
-        return ClassifyAnswer(classified=classified)
-
-    return await service.answer(name, compute, heavy=True)
+    if body.texts is not None:
+        classified = classify_texts(index, body.labels, body.texts)
+    else:
+        most = body.k if body.ids is None else None
+        classified = classify(index, body.labels, body.ids, k=most, kernel=body.kernel)
+    return ClassifyAnswer(classified=classified)
 
 
 class SpectrumAnswer(Answer):
@@ -355,22 +328,18 @@ class SpectrumAnswer(Answer):
         description="cumulative share of the trace, the sum of all eigenvalues"
     )
 
-    @classmethod
-    def of(cls, index: Index) -> SpectrumAnswer:
-        """Return the spectrum of an index."""
-        values = index.arrays.eigenvalues
-        captured = index.manifest.spectra["bm25"].captured
-        sums = np.cumsum(values)
-        shares = sums * (captured / sums[-1]) if len(sums) and sums[-1] else np.zeros(len(sums))
-        return cls(
-            index=index.name,
-            generation=index.generation,
-            eigenvalues=values.tolist(),
-            explained=shares.tolist(),
-        )
-
 
 @router.get("/indexes/{name}/spectrum", summary="Get the spectrum")
-async def spectrum(name: str, service: Service) -> SpectrumAnswer:
+@reading()
+def spectrum(index: Index) -> SpectrumAnswer:
     """Return the eigenvalues of an index and the share of the trace they explain."""
-    return await service.answer(name, SpectrumAnswer.of)
+    values = index.arrays.eigenvalues
+    captured = index.manifest.spectra["bm25"].captured
+    sums = np.cumsum(values)
+    shares = sums * (captured / sums[-1]) if len(sums) and sums[-1] else np.zeros(len(sums))
+    return SpectrumAnswer(
+        index=index.name,
+        generation=index.generation,
+        eigenvalues=values.tolist(),
+        explained=shares.tolist(),
+    )

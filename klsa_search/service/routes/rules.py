@@ -6,8 +6,7 @@ a thousand rules takes longer than an event loop may wait.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 from fastapi import Response
 from pydantic import Field, SkipValidation
@@ -16,12 +15,9 @@ from pydantic_core import to_json
 from klsa_search.core.parameters import Text
 from klsa_search.errors import QueryError, RuleNotFound
 from klsa_search.search.index import Index
-from klsa_search.service.dependencies import Service, router_for
-from klsa_search.service.index_service import IndexService, settings_from_client
+from klsa_search.service.dependencies import Service, changing, reading, router_for
 from klsa_search.service.schemas.base import Answer, RequestModel
 from klsa_search.storage.rules import MAX_RULES, Rule, RuleActions, RuleCondition
-
-A = TypeVar("A", bound=Answer)
 
 reading_router = router_for("search")
 router = router_for("write")
@@ -93,15 +89,19 @@ async def rules(name: str, service: Service) -> Response:
 
 
 @router.put("/indexes/{name}/rules", summary="Set rules")
-async def put_rules(name: str, body: RulesBody, service: Service) -> RulesSet:
+@changing
+def put_rules(index: Index, body: RulesBody) -> RulesSet:
     """Replace the rules of an index. They take effect on return and survive rebuilds."""
-    return await _changed(service, name, lambda index: index.set_rules(body.rules), RulesSet.of)
+    index.set_rules(body.rules)
+    return RulesSet.of(index)
 
 
 @router.delete("/indexes/{name}/rules", summary="Delete all rules")
-async def delete_rules(name: str, service: Service) -> RulesSet:
+@changing
+def delete_rules(index: Index) -> RulesSet:
     """Delete all rules of an index, if there are any."""
-    return await _changed(service, name, lambda index: index.set_rules([]), RulesSet.of)
+    index.set_rules([])
+    return RulesSet.of(index)
 
 
 @router.get("/indexes/{name}/rules/{id}", summary="Get a rule", response_model=Rule)
@@ -118,7 +118,8 @@ async def rule(name: str, id: str, service: Service) -> Response:
 
 
 @router.put("/indexes/{name}/rules/{id}", summary="Set a rule")
-async def put_rule(name: str, id: str, body: RuleBody, service: Service) -> RulesSet:
+@changing
+def put_rule(index: Index, id: str, body: RuleBody) -> RulesSet:
     """Replace the rule of this ID in its place, or add it as the last.
 
     The body may leave the ID out.
@@ -127,28 +128,16 @@ async def put_rule(name: str, id: str, body: RuleBody, service: Service) -> Rule
         raise QueryError(
             f"id = {body.id!r} differs from {id!r} in the path; leave it out", field="id"
         )
-    rule_: dict[str, object] = {"id": id, "when": body.when or {}, "then": body.then}
-    return await _changed(service, name, lambda index: index.put_rule(rule_), RulesSet.of)
+    index.put_rule({"id": id, "when": body.when or {}, "then": body.then})
+    return RulesSet.of(index)
 
 
 @router.delete("/indexes/{name}/rules/{id}", summary="Delete a rule")
-async def delete_rule(name: str, id: str, service: Service) -> RulesSet:
+@changing
+def delete_rule(index: Index, id: str) -> RulesSet:
     """Delete one rule of an index."""
-    return await _changed(service, name, lambda index: index.delete_rule(id), RulesSet.of)
-
-
-async def _changed(
-    service: IndexService, name: str, change: Callable[[Index], None], answer: Callable[[Index], A]
-) -> A:
-    """Change rules or synonyms, and return an answer; QueryError, else see `IndexService.write`."""
-
-    def work(index: Index) -> A:
-        with settings_from_client():
-            change(index)
-        return answer(index)
-
-    with service.writes.slot():
-        return await service.write(name, work)
+    index.delete_rule(id)
+    return RulesSet.of(index)
 
 
 class SynonymsBody(RequestModel):
@@ -181,37 +170,38 @@ class SynonymsSet(Answer):
 
 
 @reading_router.get("/indexes/{name}/synonyms", summary="List synonyms")
-async def synonyms(name: str, service: Service) -> SynonymsAnswer:
+@reading()
+def synonyms(index: Index) -> SynonymsAnswer:
     """List the synonyms of an index by word."""
-
-    def answer(index: Index) -> SynonymsAnswer:
-        synonyms = {word: list(others) for word, others in index.synonyms.items()}
-        return SynonymsAnswer(index=index.name, synonyms=synonyms)
-
-    return await service.answer(name, answer)
+    listed = {word: list(others) for word, others in index.synonyms.items()}
+    return SynonymsAnswer(index=index.name, synonyms=listed)
 
 
 @router.put("/indexes/{name}/synonyms", summary="Set synonyms")
-async def put_synonyms(name: str, body: SynonymsBody, service: Service) -> SynonymsSet:
+@changing
+def put_synonyms(index: Index, body: SynonymsBody) -> SynonymsSet:
     """Replace the synonyms of an index. They take effect on return and survive rebuilds.
 
     Pass an object with the synonyms of each word, or a list of rules as in Solr and Elasticsearch.
     """
-    set_ = SynonymsSet.of
-    return await _changed(service, name, lambda index: index.set_synonyms(body.synonyms), set_)
+    index.set_synonyms(body.synonyms)
+    return SynonymsSet.of(index)
 
 
 @router.patch("/indexes/{name}/synonyms", summary="Add synonyms")
-async def patch_synonyms(name: str, body: SynonymsBody, service: Service) -> SynonymsSet:
+@changing
+def patch_synonyms(index: Index, body: SynonymsBody) -> SynonymsSet:
     """Add synonyms to those of an index. Words keep the synonyms that they have.
 
     Concurrent additions do not lose each other's words. The body has the form of PUT.
     """
-    set_ = SynonymsSet.of
-    return await _changed(service, name, lambda index: index.add_synonyms(body.synonyms), set_)
+    index.add_synonyms(body.synonyms)
+    return SynonymsSet.of(index)
 
 
 @router.delete("/indexes/{name}/synonyms", summary="Delete all synonyms")
-async def delete_synonyms(name: str, service: Service) -> SynonymsSet:
+@changing
+def delete_synonyms(index: Index) -> SynonymsSet:
     """Delete all synonyms of an index, if there are any."""
-    return await _changed(service, name, lambda index: index.set_synonyms({}), SynonymsSet.of)
+    index.set_synonyms({})
+    return SynonymsSet.of(index)

@@ -18,7 +18,14 @@ from klsa_search.search.facet_search import facet_search
 from klsa_search.search.index import Index
 from klsa_search.search.query.query import Query
 from klsa_search.search.suggest.suggester import Suggestion
-from klsa_search.service.dependencies import Requires, Service, router_for, service_of
+from klsa_search.service.dependencies import (
+    Requires,
+    Service,
+    get_and_post,
+    reading,
+    router_for,
+    service_of,
+)
 from klsa_search.service.index_service import IndexService
 from klsa_search.service.middleware.clients import path_of
 from klsa_search.service.schemas.base import (
@@ -170,36 +177,14 @@ async def _answers(body: MultiSearchBody, service: IndexService) -> Response:
     return Response(b'{"results":[' + b",".join(answers) + b"]}", media_type=_JSON)
 
 
-@router.get("/indexes/{name}/explain/{id:whole}", summary="Explain the score of a document")
-async def explain(name: str, id: str, params: ExplainRequest, service: Service) -> ExplainAnswer:
+@get_and_post(
+    router, "/indexes/{name}/explain/{id:whole}", summary="Explain the score of a document"
+)
+@reading(cost=lambda index, params, **_: params.cost(index))
+def explain(index: Index, id: str, params: ExplainRequest) -> ExplainAnswer:
     """Explain the score of a document, which a search need not find. Its parts sum to the score."""
-    return await _explain(name, id, params, service)
-
-
-@router.post("/indexes/{name}/explain/{id:whole}", summary="Explain the score of a document")
-async def explain_body(
-    name: str,
-    id: str,
-    body: ExplainRequest,
-    service: Service,
-) -> ExplainAnswer:
-    """Explain a score as GET does, with the parameters as a JSON object."""
-    return await _explain(name, id, body, service)
-
-
-async def _explain(
-    name: str, id_: str, params: ExplainRequest, service: IndexService
-) -> ExplainAnswer:
-    def compute(index: Index) -> ExplainAnswer:
-        explanation = index.explain(
-            params.q,
-            id_,
-            vector=params.vector,
-            **params.parameters,
-        )
-        return ExplainAnswer(query=params.q, explanation=explanation)
-
-    return await service.answer(name, compute, cost=params.cost)
+    explanation = index.explain(params.q, id, vector=params.vector, **params.parameters)
+    return ExplainAnswer(query=params.q, explanation=explanation)
 
 
 class FacetSearchBody(RequestModel):
@@ -221,29 +206,25 @@ class FacetSearchAnswer(FacetAnswer, IndexAnswer):
     facet_query: str
 
 
+def _facet_cost(index: Index, body: FacetSearchBody) -> float:
+    field = index.fields.get(body.field)
+    values = 0 if field is None else min(len(field), field.content or len(field))
+    facets, most = (body.field,), max(values, 1)
+    query = Query(body.q, 1, filter=body.filter, facets=facets, max_facet_values=most)
+    return index.search_cost(query)
+
+
 @router.post("/indexes/{name}/facet-search", summary="Search the values of a facet")
-async def search_facet(name: str, body: FacetSearchBody, service: Service) -> FacetSearchAnswer:
+@reading(cost=_facet_cost)
+def search_facet(index: Index, body: FacetSearchBody) -> FacetSearchAnswer:
     """Return the values of a metadata field that contain a text, ignoring case and accents.
 
     `count` is the number of documents with a value among those of the filter and of the query.
     """
-
-    def compute(index: Index) -> FacetSearchAnswer:
-        facet = facet_search(
-            index, body.field, body.facet_query, body.k, query=body.q, filter=body.filter
-        )
-        return FacetSearchAnswer(
-            field=body.field, facet_query=body.facet_query, **facet_as_json(facet)
-        )
-
-    def cost(index: Index) -> float:
-        field = index.fields.get(body.field)
-        values = 0 if field is None else min(len(field), field.content or len(field))
-        facets, most = (body.field,), max(values, 1)
-        query = Query(body.q, 1, filter=body.filter, facets=facets, max_facet_values=most)
-        return index.search_cost(query)
-
-    return await service.answer(name, compute, cost=cost)
+    facet = facet_search(
+        index, body.field, body.facet_query, body.k, query=body.q, filter=body.filter
+    )
+    return FacetSearchAnswer(field=body.field, facet_query=body.facet_query, **facet_as_json(facet))
 
 
 MAX_SUGGESTIONS = 20  # each reads five documents for the spelling of the term
@@ -284,13 +265,7 @@ async def suggest(params: SuggestAnyRequest, service: Service) -> SuggestAnswer:
     return await _suggest(params, params.index, service)
 
 
-@router.post("/indexes/{name}/suggest", summary="Suggest from one index")
-async def suggest_body(name: str, body: SuggestRequest, service: Service) -> SuggestAnswer:
-    """Suggest as with GET /suggest, with the parameters as a JSON object."""
-    return await _suggest(body, name, service)
-
-
-@router.get("/indexes/{name}/suggest", summary="Suggest from one index")
+@get_and_post(router, "/indexes/{name}/suggest", summary="Suggest from one index")
 async def suggest_of_index(name: str, params: SuggestRequest, service: Service) -> SuggestAnswer:
     """Suggest as with GET /suggest, with the index in the path."""
     return await _suggest(params, name, service)

@@ -15,8 +15,8 @@ from klsa_search.collection.opening import open_collection
 from klsa_search.errors import BadDocument, CollectionError, SettingsError
 from klsa_search.search.index import Index
 from klsa_search.search.sync import MAX_DELETE_PATTERN, max_deletions
-from klsa_search.service.dependencies import Service, refuse_other_types, router_for
-from klsa_search.service.middleware.bodies import LINES, spool
+from klsa_search.service.dependencies import Service, router_for
+from klsa_search.service.middleware.bodies import LINES, refuse_other_types, spool
 from klsa_search.service.routes.documents import LINES_BODY, body_of
 from klsa_search.service.schemas.base import RequestModel, elapsed, field_error
 from klsa_search.service.schemas.documents import SyncAnswer, documents_of_lines
