@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -30,21 +29,6 @@ _Row = TypeVar("_Row")
 
 ADVICE: Final = "; correct it, or skip it (--on-error skip, in Python on_error='skip')"
 """Next step after the refusal of a record, for sources that commands and programs read."""
-
-
-_CODE: Final = re.compile(r"(?=.{2,40}\Z)[A-Za-z]{1,10}[-_/.]?\d[\w/.-]*")
-
-
-def has_codes(name: str, records: Iterable[Mapping[str, Any]]) -> bool:
-    """Return whether the values of a name are codes that differ, which may be IDs.
-
-    >>> has_codes("model", [{"model": "INC-1"}, {"model": "INC-2"}])
-    True
-    >>> has_codes("model", [{"model": "INC-1"}, {"model": "INC-1"}])
-    False
-    """
-    values = [str(record.get(name, "")) for record in records]
-    return 1 < len(values) == len({*values}) and all(map(_CODE.fullmatch, values))
 
 
 _NO_TEXT: Final = "no title and no text"
@@ -168,8 +152,6 @@ class Intake:
         if numbered:
             self.numbered.append(str(file))
             unused = columns.common("id", names) or list(filter(may_name_ids, names))[:1]
-            if not unused and names[:1] and names[0] not in columns.filled(names).names():
-                unused = [name for name in names[:1] if has_codes(name, following())]
             for name in unused if "id" not in columns.unused else ():
                 advice = f"{option('id', name)} uses it"
                 self.note(file, f"column {name!r} is not used as ID; {advice}")

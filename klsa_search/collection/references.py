@@ -100,7 +100,6 @@ def documents(path: Path, intake: Intake) -> Iterator[Document]:
     )
     if _BIBTEX_START.match(text) or (first is None and _LINE_ENTRY.search(text)):
         references = list(_bibtex(path, text, intake))
-        _inherit([fields for _, fields in references])
     else:
         kind, match = first or (_FORMATS[0], None)
         if match and kind is _FORMATS[0]:  # with as many blanks after other tags
@@ -314,27 +313,6 @@ def _entry(fields: Mapping[str, str]) -> dict[str, Any]:
         else:
             record[name] = value if name in _VERBATIM else _text_of_tex(value)
     return record
-
-
-_INHERITED: Final = (
-    "address", "booktitle", "date", "edition", "editor", "eventtitle", "isbn", "issn", "journal",
-    "language", "location", "month", "number", "organization", "publisher", "school", "series",
-    "venue", "volume", "year",
-)  # fmt: skip
-"""Fields that an entry has from the one that it names by `crossref`, unless it has its own."""
-
-
-def _inherit(entries: Sequence[dict[str, Any]]) -> None:
-    """Add the fields of the proceedings or book that entries name by `crossref`."""
-    by_key = {entry["id"].lower(): dict(entry) for entry in entries if "id" in entry}
-    for entry in entries:
-        key = str(entry.get("crossref", "")).lower()
-        if key in by_key and key != str(entry.get("id")).lower():
-            within = "journal" if entry["type"] == "article" else "booktitle"
-            fields = {within: by_key[key].get("title"), **by_key[key]}
-            for name in _INHERITED:
-                if fields.get(name) and not entry.get(name):
-                    entry[name] = fields[name]
 
 
 def _split_outside_braces(value: str) -> list[str]:

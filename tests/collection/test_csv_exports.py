@@ -459,22 +459,6 @@ def test_a_column_that_may_be_blank_tells_no_totals(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("header", "rows", "is_shown"),
-    [
-        ("Reference,title,text", "R1,a,b\nR2,c,d\n", True),
-        ("Reference,title,text", "R1,a,b\nR1,c,d\n", False),
-        ("Reference,title,text", "a,a,b\nb,c,d\n", False),
-        ("title,text,Reference", "R1,b,x\nR2,d,y\n", False),
-    ],
-)
-def test_codes_in_the_first_column_are_suggested_as_ids(tmp_path, header, rows, is_shown):
-    found, source = read(tmp_path, f"{header}\n{rows}")
-    assert [row[0] for row in found] == ["1", "2"]
-    hint = f"{tmp_path}/x.csv: column 'Reference' is not used as ID; --id Reference uses it"
-    assert (hint in source.notes) == is_shown
-
-
-@pytest.mark.parametrize(
     ("content", "count"),
     [
         ("text,a,b\n\nfirst text here,,\n\nsecond text,,\n\nthird text only,,\n", 3),

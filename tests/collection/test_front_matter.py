@@ -61,8 +61,6 @@ def test_fields_of_front_matter_are_metadata(tmp_path, content):
         "app: {release: 3.0}\nn: 1.10\n---\nA",
         '+++\nrelease_year = 1990\nversion = 1.10\n"App Version" = 2\nversions = [1.9, 1.10]\n'
         "app.release = 3.0\nn=1.10\n+++\nA",
-        '{"release_year": 1990, "version": 1.10, "App Version": 2, "versions": [1.9, 1.10], '
-        '"app": {"release": 3.0}, "n": 1.10}\nA',
     ],
 )
 def test_versions_stay_as_they_are_written(tmp_path, content):
@@ -216,15 +214,6 @@ def test_tags_with_commas_are_a_list(tmp_path):
     assert document.metadata["owner"] == "Ann, Bob"
 
 
-@pytest.mark.parametrize("fences", [("", ""), (";;;\n", ";;;\n"), ("---json\n", "---\n")])
-def test_front_matter_may_be_json(tmp_path, fences):
-    begin, end = fences
-    fields = '{\n\t"title": "Pump: how to fix",\n\t"tags": ["hardware", "urgent"]\n}\n'
-    document = read(tmp_path, f"{begin}{fields}{end}\nSee the hose.\n")
-    assert (document.title, document.text) == ("Pump: how to fix", "See the hose.")
-    assert document.metadata["tags"] == ["hardware", "urgent"]
-
-
 @pytest.mark.parametrize("text", ["{% raw %} hose", '{"a": 1} hose', "{} hose", '["a"]'])
 def test_other_braces_are_text(tmp_path, text):
     assert read(tmp_path, text).text.startswith(text[:2])
@@ -233,8 +222,6 @@ def test_other_braces_are_text(tmp_path, text):
 @pytest.mark.parametrize(
     "content",
     [
-        "% Pump\n% Ann\n% 2024\n\nIt leaks.\n",
-        "Title: Pump\nAuthor: Ann\nNotes: long\n  line\n\nIt leaks.\n",
         "<!-- licence\ntitle: x -->\n# Pump\nIt leaks.\n",
         "---\n\n# Pump\nIt leaks.\n",
         "Pump\n====\nIt leaks.\n",
@@ -251,7 +238,6 @@ def test_titles_of_other_kinds_are_read(tmp_path, content):
         "It leaks.\n\n# Pump\n",
         "    code\n\n# Pump\n",
         "<p>It leaks</p>\n\n# Pump\n",
-        "% of\nPump\n",
     ],
 )
 def test_a_later_heading_is_no_title(tmp_path, content):

@@ -258,20 +258,6 @@ def test_first_of_equal_fields_is_used_and_reported(tmp_path):
     assert any("several fields 'title'" in note for note in collection.notes)
 
 
-def test_fields_of_proceedings_are_inherited(tmp_path):
-    source = """@inproceedings{a, title = {Pumps}, year = 2021, crossref = {Conf}}
-@inproceedings{b, title = {Valves}, crossref = {b}}
-@proceedings{conf, title = {Pump Days}, editor = {Smith, Ann}, year = 2020, doi = {10.1/x},
-  keywords = {oil}}
-"""
-    first, other, _ = read(tmp_path / "a.bib", source)
-    assert first.metadata == {
-        "booktitle": "Pump Days", "crossref": "Conf", "editor": ["Smith, Ann"],
-        "type": "inproceedings", "year": "2021",
-    }  # fmt: skip
-    assert set(other.metadata) == {"crossref", "type"}
-
-
 def test_references_without_title_and_abstract_have_their_fields_as_text(tmp_path):
     (tmp_path / "a.bib").write_text(
         "@misc{a, author = {Smith, Ann and Bob, C.}, note = {On pumps}}\n"

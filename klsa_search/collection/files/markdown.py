@@ -1,6 +1,6 @@
 """Markdown, read with markdown-it, and notebooks.
 
-Front matter in YAML, TOML or JSON gives title and metadata.
+Front matter in YAML or TOML gives title and metadata.
 """
 
 from __future__ import annotations
@@ -31,17 +31,10 @@ if TYPE_CHECKING:
 
 
 _FRONT: Final = re.compile(
-    r"(?P<fence>---|\+\+\+|;;;)(?P<syntax>json|toml|yaml)?[ \t]*\n(?P<content>.*?)(?:\n|(?<=\n))"
+    r"(?P<fence>---|\+\+\+)(?:yaml|toml)?[ \t]*\n(?P<content>.*?)(?:\n|(?<=\n))"
     r"(?:(?P=fence)|\.\.\.)[ \t]*(?:\n|$)",
     re.DOTALL,
 )
-# Titles of Pandoc and MultiMarkdown, with further lines.
-_TITLE_BLOCK: Final = re.compile(
-    r"%[ \t]+(?P<title>\S.*)\n(?:(?:%|[ \t]+\S).*\n)*\n"
-    r"|(?=title:)(?:\w[\w ]*:[ \t]*\S.*\n(?:[ \t]+\S.*\n)*)+\n",
-    re.IGNORECASE,
-)
-_SYNTAXES: Final = {"---": "yaml", "+++": "toml", ";;;": "json"}
 _WIKI: Final = re.compile(r"!?\[\[([^\[\]|\n]+)(?:\|([^\[\]\n]*))?\]\]")
 _IMPORTS: Final = re.compile(r"\s*(?:^(?:import|export)\b.*\n(?:.+\n)*\s*)+", re.MULTILINE)
 """Code at the beginning of MDX."""
@@ -124,42 +117,27 @@ def _front_matter(text: str, notes: list[str]) -> tuple[dict[str, Any], int]:
 
     notes  gets a note if it is not valid
     """
-    if text.startswith("{"):  # JSON without a fence
-        try:
-            read, end = json.JSONDecoder().raw_decode(text)
-        except (ValueError, RecursionError):
-            return {}, 0
-        is_front = isinstance(read, dict) and text[end : end + 1] in ("", "\n")
-        fields, _ = _fields(text[:end], "json") if is_front else ({}, True)
-        return fields, end if fields else 0
     front = _FRONT.match(text)
     if front is None:
-        block = _TITLE_BLOCK.match(text)
-        if block is None:
-            return {}, 0
-        return {"title": block["title"]} if block["title"] else _fields(block[0])[0], block.end()
-    syntax = front["syntax"] or _SYNTAXES[front["fence"]]
-    fields, is_valid = _fields(front["content"], syntax)
+        return {}, 0
+    is_yaml = front["fence"] == "---"
+    fields, is_valid = _fields(front["content"], is_yaml=is_yaml)
     if fields and not is_valid:
         notes.append(
-            f"front matter is not valid {syntax.upper()}: only its lines of a name and a "
-            "value are read"
+            f"front matter is not valid {'YAML' if is_yaml else 'TOML'}: only its lines of a name "
+            "and a value are read"
         )
-    is_front = bool(fields) or syntax != "yaml" or not front["content"].strip()
+    is_front = bool(fields) or not is_yaml or not front["content"].strip()
     return fields, front.end() if is_front else 0  # else it is text between two rules
 
 
-def _fields(front: str, syntax: str = "yaml") -> tuple[dict[str, Any], bool]:
+def _fields(front: str, *, is_yaml: bool) -> tuple[dict[str, Any], bool]:
     """Return the fields of front matter, and whether it is valid; else of lines `name: value`."""
     import yaml
 
     is_valid = True
     try:
-        if syntax == "yaml":
-            read = _loads_yaml(front)
-        else:
-            loads = json.loads if syntax == "json" else tomllib.loads
-            read = loads(front, parse_float=_Written)
+        read = _loads_yaml(front) if is_yaml else tomllib.loads(front, parse_float=_Written)
         if not isinstance(read, dict):
             raise ValueError("no fields")
         fields = {str(name): json_value(value) for name, value in _plain(read).items()}
@@ -275,28 +253,18 @@ def read_notebook(path: Path) -> Iterator[Content]:
     Its title is a heading at the beginning.
     """
     try:
-        cells = [(cell["cell_type"], _source(cell)) for cell in _cells(path)]
+        cells = [
+            (cell["cell_type"], "".join(cell["source"]))  # a text, or its lines
+            for cell in json.loads(read_decompressed(path))["cells"]
+        ]
     except (ValueError, TypeError, LookupError, AttributeError) as error:
         raise Unreadable("is damaged", f"no cells of a notebook: {error!r}") from None
     builder, title = SectionBuilder(), ""
     for number, (kind, source) in enumerate(cells):
         if kind == "code":
             builder.add_code(source)
-        elif kind in ("markdown", "heading"):
+        elif kind == "markdown":
             heading = add_markdown(source, builder)
             title = title or (heading if number == 0 else "")
             builder.add("\n\n")
     yield Content(title=title, sections=builder.sections())
-
-
-def _cells(path: Path) -> list[dict[str, Any]]:
-    """Return the cells of a notebook; versions before 4 have them in worksheets."""
-    notebook = json.loads(read_decompressed(path))
-    sheets = notebook.get("worksheets", [notebook])
-    return [cell for sheet in sheets for cell in sheet["cells"]]
-
-
-def _source(cell: dict[str, Any]) -> str:
-    lines = cell["source"] if "source" in cell else cell["input"]
-    text = lines if isinstance(lines, str) else "".join(lines)
-    return f"{'#' * cell.get('level', 1)} {text}" if cell["cell_type"] == "heading" else text
