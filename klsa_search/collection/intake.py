@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -31,6 +31,8 @@ ADVICE: Final = "; correct it, or skip it (--on-error skip, in Python on_error='
 """Next step after the refusal of a record, for sources that commands and programs read."""
 
 
+_NO_TEXTS: Final = frozenset(["NA", "<NA>", "NULL", "NaN", "nan", "None", "\\N", "#N/A"])
+"""Texts that stand for none, as R, pandas, databases and Excel write them."""
 _NO_TEXT: Final = "no title and no text"
 _SHOWN_COLUMNS: Final = 20  # columns that an error lists, at most
 
@@ -184,39 +186,52 @@ class Intake:
         file: Path,
         records: Iterable[tuple[str, Mapping[str, Any] | Document]],
         *,
+        names: Sequence[str] | None = None,
         key: str | None = None,
         needs_text: bool = False,
+        origin: str = "",
+        advice: str = "",
         has_ids: bool = False,
     ) -> Iterator[Document]:
-        """Yield the documents of records with their origins; the first decides as in `begin`.
+        """Yield the documents of records with their origins, whose columns `begin` decides.
 
-        needs_text  whether the first must have a title or text
+        names       columns of a table; by default those in the first record
+        needs_text  whether one must be for titles or texts
+        origin      of the names, for that error; by default the file
+        advice      ends that error
         has_ids     whether all have an ID, title and text of the usual names: nothing is decided
         """
         columns, numbered, begun = None, False, has_ids
         rest: Iterator[tuple[str, Mapping[str, Any] | Document]] = (
-            (origin, record if isinstance(record, Document) else with_messages(record))
-            for origin, record in records
+            (where, record if isinstance(record, Document) else with_messages(record))
+            for where, record in records
         )
 
         def following() -> Iterable[Mapping[str, Any]]:
             nonlocal rest
             first, rest = read_ahead(rest)
-            rows = (row for _, row in [(origin, record), *first])
-            return (row for row in rows if not isinstance(row, Document))
+            return (record for _, record in first if not isinstance(record, Document))
 
+        def begin(names: Sequence[str]) -> tuple[Columns, bool]:
+            columns, numbered = self.begin(file, names, key=key, following=following)
+            if needs_text:
+                columns.refuse_without_text(names, origin or str(file), advice)
+            return columns, numbered
+
+        if names is not None:
+            columns, numbered = begin(names)
+            begun = True
         while current := next(rest, None):
-            origin, record = current
+            where, record = current
             if isinstance(record, Document):
                 yield record
                 continue
             if not begun:
-                names = path_names(record)
-                columns, numbered = self.begin(file, names, key=key, following=following)
-                if needs_text:
-                    columns.refuse_without_text(names, str(file))
+                rest = chain([current], rest)
+                columns, numbered = begin(path_names(record))
                 begun = True
-            document = self.document(record, origin, columns, numbered=numbered)
+                continue
+            document = self.document(record, where, columns, numbered=numbered)
             if document is not None:
                 yield document
 
@@ -251,6 +266,10 @@ class Intake:
         for name in columns.names():
             if name not in record and not has_path(record, name):
                 self._note_lack(f"no column {name!r}", origin)
+        for name in columns.texts_in(record):
+            if isinstance(record.get(name), str) and record[name] in _NO_TEXTS:
+                record = {**record, name: ""}
+                self._note_lack("a text is only NA, NULL or the like, which is blank", origin)
         if numbered and (id_ := columns.id_in(record)):
             self.refuse(
                 f"{origin}: has {id_!r}, unlike the first record, so that documents are "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -18,15 +18,13 @@ from klsa_search.collection.columns import (
     listed,
     may_name_ids,
 )
-from klsa_search.collection.intake import Intake, read_ahead
+from klsa_search.collection.intake import Intake
 from klsa_search.collection.json_values import list_of
 from klsa_search.collection.model import Document, text_fault
 from klsa_search.core.wording import counted
 from klsa_search.errors import CollectionError
 
 _NAMELESS: Final = re.compile(r"|Unnamed: \d+")  # pandas names them so
-_NO_TEXT: Final = frozenset(["NA", "<NA>", "NULL", "NaN", "nan", "None", "\\N", "#N/A"])
-"""Cells without a text, as R, pandas, databases and Excel write them."""
 _AHEAD: Final = 100  # rows that show which columns have lists, or no blank cells
 _MOST_TOTALS: Final = 3  # rows at the end, such as a sum, the tax and both
 _NUMBER: Final = re.compile(
@@ -93,37 +91,21 @@ def row_documents(
 
     A first column without a name, as pandas and R write it, or with one such as `Ticket ID` is the
     ID if no other column is and its values differ. Lines of one cell at the end, after a blank one,
-    and totals without an ID, are left out. Text cells such as NA count as blank.
+    and totals without an ID, are left out.
     """
-    names = header.names
     key = _key(header, ahead) if _has_key(header, ahead, intake.columns) else None
     table = _table(path, intake, header, key, rows, ahead, fault)
-
-    def following() -> Iterable[Mapping[str, Any]]:
-        nonlocal table
-        first, table = read_ahead(table)
-        return (header.record(cells) for _, cells in first)
-
-    columns, numbered = intake.begin(path, names, key=key, following=following)
-    step = "; if this line is a document, add one above it with the names of the columns"
-    columns.refuse_without_text(names, header.origin, step)
-    texts, missing = columns.texts_in(names), 0
-    for origin, cells in table:
-        record = header.record(cells)
-        for name in texts:
-            if isinstance(record.get(name), str) and record[name] in _NO_TEXT:
-                record[name] = ""
-                missing += 1
-        document = intake.document(record, origin, columns, numbered=numbered)
-        if document is not None:
-            yield document
-    if missing:
-        count = counted(missing, "text cell contains", "text cells contain")
-        intake.note(path, f"{count} only NA, NULL or the like, which counts as blank")
-    if header.seen - {key}:
-        intake.note(
-            path, f"columns without a name are called {', '.join(sorted(header.seen - {key}))}"
-        )
+    yield from intake.documents(
+        path,
+        ((origin, header.record(cells)) for origin, cells in table),
+        names=header.names,
+        key=key,
+        needs_text=True,
+        origin=header.origin,
+        advice="; if this line is a document, add one above it with the names of the columns",
+    )
+    if nameless := sorted(header.seen - {key}):
+        intake.note(path, f"columns without a name are called {', '.join(nameless)}")
 
 
 _Table = Iterator[tuple[str, list[Any]]]  # rows with as many cells as the header, and their origins
@@ -145,10 +127,18 @@ def _table(
     needed = max(
         (at for at, n in enumerate(names, 1) if n in (*USUAL_NAMES, *columns.names())), default=0
     )
-    lists = [at for at in _list_columns(ahead(), names) if names[at] not in (key, *used)]
+    first = list(islice(ahead(), _AHEAD))
+    cells_of = {
+        at: [cells[at] for cells in first if at < len(cells) and not is_blank(cells[at])]
+        for at in range(len(names))
+    }
+    lists = [
+        at for at, name in enumerate(names) if name not in (key, *used) and _are_lists(cells_of[at])
+    ]
     if lists:
         intake.note(path, f"read the cells of {listed(names[at] for at in lists)} as lists")
-    escaped = _escaped_columns(ahead(), len(names))
+    has_nulls = any("\\N" in cells for cells in cells_of.values())  # as databases write them
+    escaped = [at for at, cells in cells_of.items() if _are_escaped(cells, has_nulls)]
     if escaped:
         fact = f"read \\n in the cells of {listed(names[at] for at in escaped)} as line ends"
         intake.note(path, fact)
@@ -170,7 +160,7 @@ def _table(
         yield f"{path}:{row.number}", cells
 
     # Totals have no ID, which only a first column that is chosen for IDs may lack.
-    filled = _filled_columns(ahead()) if (key or intake.columns.id) == names[0] else frozenset()
+    filled = _filled_columns(first) if (key or intake.columns.id) == names[0] else frozenset()
     below: list[Row] = []  # lines that may stand below the table
     for row in rows:
         is_text = (below or row.follows_blank) and len(row.cells) == 1 and needed > 2
@@ -185,23 +175,16 @@ def _table(
     if below:
         left_out = f"{counted(len(below), 'line')} below the table"
         value = next(cell for cell in below[0].cells if not is_blank(cell))
-        first = f"line {below[0].number:,}, {shown(value)}"
-        intake.note(path, f"left out {left_out}, from {first}")
+        at_line = f"line {below[0].number:,}, {shown(value)}"
+        intake.note(path, f"left out {left_out}, from {at_line}")
 
 
-def _list_columns(rows: Iterable[Sequence[Any]], names: Sequence[str]) -> list[int]:
-    """Return the numbers of the columns whose cells are lists or blank, by the first rows."""
-    cells: dict[int, list[Any]] = {}
-    for row in islice(rows, _AHEAD):
-        for at, cell in enumerate(row[: len(names)]):
-            if not is_blank(cell):
-                cells.setdefault(at, []).append(cell)
-    return [
-        at
-        for at in sorted(cells)
-        if all(list_of(cell) is not None for cell in cells[at])
-        and not all(map(_IN_BRACES.fullmatch, cells[at]))
-    ]
+def _are_lists(cells: Sequence[Any]) -> bool:
+    return (
+        bool(cells)
+        and all(list_of(cell) is not None for cell in cells)
+        and not all(map(_IN_BRACES.fullmatch, cells))
+    )
 
 
 _IN_BRACES: Final = re.compile(r"\{[^,]+\}")  # GUIDs, or arrays of one element
@@ -212,27 +195,19 @@ _JSON: Final = re.compile(r"\{\s*\"|\[\s*[\[{\"']")
 _DRIVE: Final = re.compile(r"\b[A-Za-z]:\\")
 
 
-def _escaped_columns(rows: Iterable[Sequence[Any]], width: int) -> list[int]:
-    r"""Return the numbers of the columns with \n for line ends, by the first rows.
+def _are_escaped(cells: Sequence[Any], has_nulls: bool) -> bool:
+    r"""Return whether cells have \n for line ends, as of WooCommerce, PostgreSQL and MySQL.
 
-    So do WooCommerce, PostgreSQL and MySQL. Such cells have no other backslashes than those of
-    escapes, unlike TeX and paths, and no line ends, and are not JSON.
+    Such cells have no other backslashes than those of escapes, unlike TeX and paths, and no line
+    ends, and are not JSON.
     """
-    cells: dict[int, list[str]] = {}
-    has_nulls = False  # as databases write them
-    for row in islice(rows, _AHEAD):
-        for at, cell in enumerate(row[:width]):
-            if cell == "\\N":
-                has_nulls = True
-            elif isinstance(cell, str) and ("\\" in cell or "\n" in cell):
-                cells.setdefault(at, []).append(cell)
-    return [
-        at
-        for at, texts in sorted(cells.items())
-        if any(("\\n" in text) if has_nulls else _LINE_END.search(text) for text in texts)
+    texts = [text for text in cells if isinstance(text, str) and text != "\\N"]
+    texts = [text for text in texts if "\\" in text or "\n" in text]
+    return (
+        any(("\\n" in text) if has_nulls else _LINE_END.search(text) for text in texts)
         and not any("\n" in text or _JSON.match(text) or _DRIVE.search(text) for text in texts)
         and all(sign in _ESCAPES for text in texts for sign in _ESCAPE.findall(text))
-    ]
+    )
 
 
 def _has_key(header: Header, rows: Callable[[], Iterable[Sequence[Any]]], columns: Columns) -> bool:
@@ -247,7 +222,7 @@ def _has_key(header: Header, rows: Callable[[], Iterable[Sequence[Any]]], column
     if 0 not in header.nameless and (not may_name_ids(first) or columns.common("id", further)):
         return False
     seen: set[Any] = set()
-    filled, totals = _filled_columns(rows()), 0
+    filled, totals = _filled_columns(islice(rows(), _AHEAD)), 0
     for cells in rows():
         if _is_total(cells, filled) and totals < _MOST_TOTALS:
             totals += 1
@@ -285,7 +260,7 @@ def _key(header: Header, rows: Callable[[], Iterable[Sequence[Any]]]) -> str:
 
 def _filled_columns(rows: Iterable[Sequence[Any]]) -> frozenset[int]:
     """Return the numbers of the columns that all of the first rows with an ID in column 0 fill."""
-    first = [cells for cells in islice(rows, _AHEAD) if len(cells) > 1 and not is_blank(cells[0])]
+    first = [cells for cells in rows if len(cells) > 1 and not is_blank(cells[0])]
     size = min(map(len, first), default=0)
     return frozenset(at for at in range(size) if not any(is_blank(cells[at]) for cells in first))
 

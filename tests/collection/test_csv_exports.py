@@ -503,7 +503,10 @@ def test_cells_of_numpy_arrays_are_texts(tmp_path):
 def test_a_cell_without_a_text_has_none(tmp_path, cell):
     found, source = read(tmp_path, f"id,title,text,note\n1,{cell},{cell},{cell}\n2,a,b,c\n")
     assert found[0] == ("1", cell, "", {"note": cell})
-    assert any("1 text cell contains only NA, NULL or the like" in note for note in source.notes)
+    note = (
+        f"{tmp_path}/x.csv:2: a text is only NA, NULL or the like, which is blank, in this record"
+    )
+    assert note in source.notes
 
 
 def test_questions_are_names_of_columns(tmp_path):
