@@ -14,10 +14,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from klsa_search.analysis.tokenizers import trust
 from klsa_search.errors import KlsaError, StoreError
-from klsa_search.search.engine.collection_statistics import (
-    CollectionStatistics,
-    PartitionStatistics,
-)
+from klsa_search.search.engine.collection_statistics import CollectionStatistics
 from klsa_search.search.engine.evidence import Answers
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.filters.masks import FilterLike, key_of
@@ -85,7 +82,7 @@ class PublishedStatistics(NamedTuple):
     """Statistics of a partition after a write."""
 
     position: LogPosition
-    statistics: PartitionStatistics
+    statistics: CollectionStatistics
 
 
 class Version(NamedTuple):
@@ -202,7 +199,7 @@ class PartitionHost:
                 self._partition.state.info.last, statistics_of(self._partition.state)
             )
 
-    def visible(self, version: str, filter_: FilterLike) -> PartitionStatistics:
+    def visible(self, version: str, filter_: FilterLike) -> CollectionStatistics:
         """Return the statistics of the documents of a version that match a filter."""
         return statistics_of(self._restricted_part(version, filter_))
 

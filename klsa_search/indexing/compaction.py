@@ -54,6 +54,7 @@ from klsa_search.kernels.bm25 import length_norms, live_length
 from klsa_search.kernels.postings import Postings, postings_arrays
 from klsa_search.lowrank.sparse_expansion import LEVELS, SegmentedExpansion
 from klsa_search.search.index import Index, open_index
+from klsa_search.search.parts.reading import space_entries
 from klsa_search.search.state.state import State
 from klsa_search.storage.arrays import ArrayWriter, write_arrays, write_lists, write_vocabulary
 from klsa_search.storage.columns.column import ColumnArrays, ColumnFiles
@@ -128,7 +129,7 @@ def _write(state: State, folder: Path, report: Progress, started: float) -> Mani
     write_live_documents(folder, state.documents, live)
     fields = _write_fields(folder, state, live)
     write_vectors(folder, snapshot.vectors, live, numbers)
-    spaces = snapshot.space_entries(info.manifest.vectors)
+    spaces = space_entries(state)
     training = _write_training(folder, state)
     report(POSTINGS, 0, None)
     postings = _write_words(folder, state, live, training)

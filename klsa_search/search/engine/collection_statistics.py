@@ -74,43 +74,27 @@ def _sum_of_changes(parts: Sequence[CountChanges]) -> CountChanges:
 
 
 @dataclass(frozen=True, eq=False)
-class PartitionStatistics:
-    """Statistics of the live documents of one partition.
+class CollectionStatistics:
+    """Statistics of the live documents of a partition, or of all.
 
     documents   their number
     words       sum of their lengths
-    changes     of the counts of its terms since the build
-    dimensions  of its spaces of vectors
-    passages    those of its passages, if documents are divided
+    changes     of the counts of terms since the build
+    dimensions  of the spaces of vectors
+    passages    those of the passages, if documents are divided
+    length      their quantised mean length, if they are all
     """
 
     documents: int
     words: int
     changes: CountChanges
     dimensions: Mapping[str, int]
-    passages: PartitionStatistics | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class CollectionStatistics:
-    """Statistics of the live documents of all partitions.
-
-    documents   their number
-    length      their quantised mean length
-    changes     of the counts of terms since the build
-    dimensions  of the spaces of vectors
-    passages    those of the passages, if documents are divided
-    """
-
-    documents: int
-    length: float
-    changes: CountChanges
-    dimensions: Mapping[str, int]
     passages: CollectionStatistics | None = None
+    length: float = 1.0
 
     @classmethod
     def of(
-        cls, parts: Sequence[PartitionStatistics], built_lengths: Sequence[float] = (1.0, 1.0)
+        cls, parts: Sequence[CollectionStatistics], built_lengths: Sequence[float] = (1.0, 1.0)
     ) -> CollectionStatistics:
         """Return the statistics of all partitions.
 
@@ -124,7 +108,7 @@ class CollectionStatistics:
         dimensions = dict(item for part in parts for item in part.dimensions.items())
         of_passages = [part.passages for part in parts if part.passages is not None]
         passages = cls.of(of_passages, built_lengths[1:]) if of_passages else None
-        return cls(documents, length, changes, dimensions, passages)
+        return cls(documents, words, changes, dimensions, passages, length)
 
     def spaces(self, spaces: VectorSpaces) -> VectorSpaces:
         """Return the spaces of vectors of a partition, also those that only others have."""

@@ -44,7 +44,7 @@ from klsa_search.lowrank.sparse_expansion import (
     open_sparse_expansion,
     rows_of_shares,
 )
-from klsa_search.search.engine.collection_statistics import CountChanges, PartitionStatistics
+from klsa_search.search.engine.collection_statistics import CollectionStatistics, CountChanges
 from klsa_search.search.engine.engine import Bm25Engine, KlsaEngine, contiguous
 from klsa_search.search.engine.evidence import AnswerCache, AnswerView
 from klsa_search.search.engine.lsi import MIN_EIGENVECTORS, LsiSpace
@@ -158,7 +158,7 @@ class IndexArrays:
         live.flags.writeable = False
         return live
 
-    def statistics(self) -> PartitionStatistics:
+    def statistics(self) -> CollectionStatistics:
         """Return the statistics of a partition. Cost: O(V), and its terms of later writes."""
         assert self.collection is not None
         built, counts = self.query_kernel.postings.parts[0], self.query_kernel.local_counts
@@ -166,25 +166,7 @@ class IndexArrays:
         lengths = self.lengths[self.live_docs()[: len(self.lengths)]]
         dimensions = {name: space.dimension for name, space in self.vectors.items()}
         words = int(lengths.sum(dtype=np.int64))
-        return PartitionStatistics(counts.documents, words, changes, dimensions)
-
-    def space_entries(self, built: Sequence[SpaceEntry]) -> tuple[SpaceEntry, ...]:
-        """Return the spaces of vectors, with the numbers of live documents.
-
-        built  those of the build, which have the fingerprints of models
-        """
-        live = self.live_docs()
-        fingerprints = {entry.name: entry.fingerprint for entry in built}
-        return tuple(
-            SpaceEntry(
-                name=space.name,
-                dimension=space.dimension,
-                vectors=sum(int(np.count_nonzero(live[part.documents])) for part in space.parts),
-                documents=int(np.count_nonzero(live & space.has(len(live)))),
-                fingerprint=fingerprints.get(space.name),
-            )
-            for space in self.vectors.values()
-        )
+        return CollectionStatistics(counts.documents, words, changes, dimensions)
 
     def ordinals_of(self, doc_ids: DocIds) -> Numbers:
         """Return the ordinals of documents, by which those of several partitions are ordered: (n,).

@@ -13,6 +13,7 @@ from klsa_search.collection.vectors import without_vectors
 from klsa_search.core.arguments import brief, checked_argument, checked_items
 from klsa_search.core.wording import counted
 from klsa_search.errors import DocumentNotFound, QueryError
+from klsa_search.search.state.state import State
 from klsa_search.storage.documents import DocumentReader, PassageId
 
 _NUMBER: Final = re.compile(r"[0-9]{1,10}")
@@ -53,12 +54,13 @@ class Excerpt:
 
 
 def excerpt_of(
-    documents: DocumentReader,
+    state: State,
     id: str,  # noqa: A002 - the field's own name
     span: tuple[int, int] | None,
     page: int | None,
 ) -> Excerpt:
-    """Return the text of an ID: see `Index.excerpt`."""
+    """Return a passage by its ID, or a part of a document: see `Index.excerpt`."""
+    documents = state.documents
     checked_argument("page", page, int, NoneType)
     if span is not None and len(checked_items("span", span, int)) != 2:
         raise QueryError(f"span = {brief(span)}; give its begin and end", field="span")
@@ -84,7 +86,7 @@ def excerpt_of(
         span=(0, len(text)),
         page=page_of(text, 0),
         heading="",
-        metadata=without_vectors(document.metadata),
+        metadata=state.fields.with_numbers(without_vectors(document.metadata)),
     )
     if page is not None:
         span = _span_of_page(document_id, text, page)

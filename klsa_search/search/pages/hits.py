@@ -11,7 +11,7 @@ from klsa_search.analysis.passages import SEPARATOR, page_of
 from klsa_search.analysis.searched_text import field_text
 from klsa_search.collection.field_paths import value_at
 from klsa_search.collection.vectors import without_vectors
-from klsa_search.core.array_types import DocIds, Scores
+from klsa_search.core.array_types import Scores
 from klsa_search.core.deadlines import check_deadline
 from klsa_search.search.engine.top_docs import TopDocs
 from klsa_search.search.pages.hit_explanations import set_explanations
@@ -46,7 +46,7 @@ def _with_best_passages(
         texts = source.snippets.of(ids[which].tolist(), *numbers, plan.request.snippet_length)
         for number, text in zip(np.flatnonzero(which).tolist(), texts, strict=True):
             snippets[number] = text
-    hits = _hits_with(state, doc_ids.tolist(), top.scores, snippets, plan.offset)
+    hits = hits_of(state, doc_ids.tolist(), top.scores, snippets, plan.offset)
     for hit, doc_id, row, count in zip(
         hits, doc_ids.tolist(), rows.tolist(), counts.tolist(), strict=True
     ):
@@ -125,7 +125,7 @@ def fetch_hits(opened: State, state: State, plan: QueryPlan, top: TopDocs) -> tu
     else:
         doc_ids = top.doc_ids.tolist()
         snippets = state.snippets.of(doc_ids, numbers, weights, plan.request.snippet_length)
-        hits = _hits_with(state, doc_ids, top.scores, snippets, plan.offset)
+        hits = hits_of(state, doc_ids, top.scores, snippets, plan.offset)
     if plan.request.highlight:
         names = state.snapshot.vocabulary.terms
         of_terms = {names[n]: weight for n, weight in zip(numbers, weights, strict=True)}
@@ -172,19 +172,9 @@ def _set_qualities(state: State, plan: QueryPlan, hits: Sequence[Hit], top: TopD
 
 
 def hits_of(
-    state: State, doc_ids: DocIds, scores: Scores, terms: Sequence[int], weights: Sequence[float]
+    state: State, doc_ids: Sequence[int], scores: Scores, snippets: Sequence[str], offset: int = 0
 ) -> tuple[Hit, ...]:
-    """Return hits of ranked documents, in order. See `Index.hits`.
-
-    terms, weights  as `StoredSnippets.of` takes them
-    """
-    ids = doc_ids.tolist()
-    return _hits_with(state, ids, scores, state.snippets.of(ids, terms, weights), 0)
-
-
-def _hits_with(
-    state: State, doc_ids: Sequence[int], scores: Scores, snippets: Sequence[str], offset: int
-) -> tuple[Hit, ...]:
+    """Return hits of documents, in order, of which `offset` come before."""
     hits, rank = [], offset
     heads = state.documents.heads(doc_ids)
     for (id_, title, metadata), snippet_, score in zip(

@@ -13,7 +13,7 @@ from klsa_search.collection.csv_files import FORMULA
 from klsa_search.collection.field_paths import value_at
 from klsa_search.core.arguments import checked_items
 from klsa_search.errors import QueryError
-from klsa_search.search.pages.results import Hit, SearchResults
+from klsa_search.search.pages.results import Hit
 from klsa_search.search.parts.merged_search import search_parts
 from klsa_search.search.parts.reader import Reader
 from klsa_search.search.query.query import Query, SearchOptions, as_query
@@ -112,40 +112,32 @@ def export(
         limit = checked_integer("limit", limit)
     names = _checked_columns(columns, reader.fields)
     query = query.model_copy(update=_UNUSED)
-    first = _batch(reader, query, 0, limit)
-    return _pieces(reader, query, first, names, (format, limit))
 
+    def batch(rows: int) -> Sequence[Hit]:
+        """Return the hits after so many rows; pages of one k do not overlap."""
+        k = BATCH if limit is None else min(BATCH, limit)
+        page = {"k": k, "offset": query.offset + rows}
+        return search_parts(reader, query.model_copy(update=page)).hits
 
-def _batch(reader: Reader, query: Query, rows: int, limit: int | None) -> SearchResults:
-    """Return the results after so many rows; pages of one k do not overlap."""
-    k = BATCH if limit is None else min(BATCH, limit)
-    page = {"k": k, "offset": query.offset + rows}
-    return search_parts(reader, query.model_copy(update=page))
+    def pieces(hits: Sequence[Hit]) -> Iterator[bytes]:
+        rows = 0
+        if format == "csv":
+            yield b"\xef\xbb\xbf" + csv_of([names]).encode()
+        while hits:
+            hits = hits if limit is None else hits[: limit - rows]
+            values = [[_value(reader, hit, name) for name in names] for hit in hits]
+            if format == "csv":
+                yield csv_of(values).encode()
+            else:
+                lines = (json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False)
+                         for row in values)  # fmt: skip
+                yield "".join(f"{line}\n" for line in lines).encode()
+            rows += len(values)
+            if len(values) < BATCH or rows == limit:
+                return
+            hits = batch(rows)
 
-
-def _pieces(
-    reader: Reader,
-    query: Query,
-    results: SearchResults,
-    names: Sequence[str],
-    form: tuple[Format, int | None],
-) -> Iterator[bytes]:
-    (format_, limit), rows = form, 0
-    if format_ == "csv":
-        yield b"\xef\xbb\xbf" + csv_of([names]).encode()
-    while results.hits:
-        hits = results.hits if limit is None else results.hits[: limit - rows]
-        values = [[_value(reader, hit, name) for name in names] for hit in hits]
-        if format_ == "csv":
-            yield csv_of(values).encode()
-        else:
-            lines = (json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False)
-                     for row in values)  # fmt: skip
-            yield "".join(f"{line}\n" for line in lines).encode()
-        rows += len(values)
-        if len(values) < BATCH or rows == limit:
-            return
-        results = _batch(reader, query, rows, limit)
+    return pieces(batch(0))
 
 
 def _checked_columns(columns: Iterable[str], fields: Fields) -> list[str]:

@@ -43,7 +43,6 @@ from klsa_search.search.parts.reading import (
     masks_of,
     positions_of,
     rank_queries,
-    scores_of,
 )
 from klsa_search.search.query.interpretation import QueryInterpretation
 from klsa_search.search.query.query import Query
@@ -157,7 +156,8 @@ def score_parts(reader: Reader, query: str, parameters: SearchParameters) -> Sco
     """Return the scores of all documents: see `Index.scores`."""
     parts = reader.parts
     if (state := parts.only_state) is not None:
-        return scores_of(state, query, parameters)
+        parsing, chosen = state.parameters.read(parameters)
+        return state.searcher.scores(state.query_parser.parse(query, parsing), chosen)
     searches = parts.searches()
     sizes = searches.sizes
     exact: SearchParameters = {**parameters, "exact": True}

@@ -25,7 +25,7 @@ from klsa_search.search.costs import is_quick, search_cost
 from klsa_search.search.filters.masks import FilterLike
 from klsa_search.search.models import NO_MODELS, Models
 from klsa_search.search.pages.applied_rules import rule_warnings
-from klsa_search.search.pages.excerpts import Excerpt
+from klsa_search.search.pages.excerpts import Excerpt, excerpt_of
 from klsa_search.search.pages.results import Hit
 from klsa_search.search.parts import reading
 from klsa_search.search.parts.open_parts import OpenParts
@@ -413,7 +413,7 @@ class Reader:
         if not part.read(reading.has_document, id):
             with suppress(ValueError):  # the ID of no passage
                 part = self._part_of(PassageId.of(id).document_id)
-        return part.read(reading.excerpt, id, span, page)
+        return part.read(excerpt_of, id, span, page)
 
     def parameters(self, /, **parameters: Unpack[SearchParameters]) -> RankingSettings:
         """Return search parameters, completed by those of the index; QueryError if invalid."""

@@ -7,7 +7,6 @@ partition, then the doc id in it.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -15,7 +14,7 @@ import numpy.typing as npt
 
 from klsa_search.collection.model import Document
 from klsa_search.core.arguments import checked_items
-from klsa_search.core.array_types import DocIds, DocumentMask, Numbers, Scores
+from klsa_search.core.array_types import DocIds, DocumentMask, Numbers
 from klsa_search.core.build_settings import FieldType
 from klsa_search.core.parameters import RankingSettings, SearchParameters
 from klsa_search.errors import ArgumentError
@@ -24,7 +23,6 @@ from klsa_search.search.engine.mask import intersection
 from klsa_search.search.engine.snapshot import FIRST_LATER
 from klsa_search.search.engine.top_docs import TopDocs
 from klsa_search.search.filters.masks import FilterLike
-from klsa_search.search.pages.excerpts import Excerpt, excerpt_of
 from klsa_search.search.pages.hits import hits_of
 from klsa_search.search.pages.planning import Ranking
 from klsa_search.search.pages.results import Hit
@@ -131,7 +129,18 @@ def dimensions(state: State) -> dict[str, int]:
 
 def space_entries(state: State) -> tuple[SpaceEntry, ...]:
     """Return the spaces of vectors, with the numbers of live documents."""
-    return state.snapshot.space_entries(state.info.manifest.vectors)
+    live = state.snapshot.live_docs()
+    fingerprints = {entry.name: entry.fingerprint for entry in state.info.manifest.vectors}
+    return tuple(
+        SpaceEntry(
+            name=space.name,
+            dimension=space.dimension,
+            vectors=sum(int(np.count_nonzero(live[part.documents])) for part in space.parts),
+            documents=int(np.count_nonzero(live & space.has(len(live)))),
+            fingerprint=fingerprints.get(space.name),
+        )
+        for space in state.snapshot.vectors.values()
+    )
 
 
 def added_spaces(entries: Iterable[SpaceEntry]) -> tuple[SpaceEntry, ...]:
@@ -217,15 +226,9 @@ def hits(
     weights: Mapping[str, float] | None,
 ) -> tuple[Hit, ...]:
     """Return hits of documents without scores: see `Index.hits`."""
-    documents = np.array(_used(state, doc_ids), np.int64)
-    scores = np.zeros(len(documents), np.float32)
-    return hits_of(state, documents, scores, *state.snippets.numbered(terms, weights))
-
-
-def excerpt(state: State, id_: str, span: tuple[int, int] | None, page: int | None) -> Excerpt:
-    """Return a passage by its ID, or a part of a document: see `Index.excerpt`."""
-    part = excerpt_of(state.documents, id_, span, page)
-    return replace(part, metadata=state.fields.with_numbers(part.metadata))
+    local, scores = _used(state, doc_ids), np.zeros(len(doc_ids), np.float32)
+    snippets = state.snippets.of(local, *state.snippets.numbered(terms, weights))
+    return hits_of(state, local, scores, snippets)
 
 
 def parameters(state: State, parameters_: SearchParameters) -> RankingSettings:
@@ -239,13 +242,6 @@ def candidates(
     """Return completions by answers of all partitions, and the answers that those lack."""
     suggester, evidence = state.suggester_within(filter_), Evidence(answers)
     return list(map(list, suggester.candidates(typed, k, evidence))), evidence.local
-
-
-def scores_of(state: State, query: str, parameters: SearchParameters) -> Scores:
-    """Return the scores of all documents: see `Index.scores`."""
-    parsing, chosen = state.parameters.read(parameters)
-    parsed = state.query_parser.parse(query, parsing)
-    return state.searcher.scores(parsed, chosen)
 
 
 def rank_queries(
@@ -281,5 +277,5 @@ def warm_up(state: State) -> None:
     for ranker in ("bm25", state.info.defaults.ranker):
         rank_queries(state, [""], Ranking(10, None, None, {"ranker": ranker}), [None])
     first = np.flatnonzero(state.snapshot.live_docs())[:1]
-    hits_of(state, first, np.zeros(len(first), np.float32), (), ())
+    hits(state, first.tolist(), (), None)
     state.fields.alike("")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
@@ -172,8 +173,8 @@ class PassageSearcher(Searcher):
         """Return what documents and passages of a partition add to the seeds of all."""
         candidates = super().seed_candidates(query, parameters)
         if candidates and self.uses_passages(parameters):
-            ranking, searcher = self._ranking(query, parameters), self.passages.state.searcher
-            candidates += searcher.seed_candidates(ranking.query, ranking.parameters)
+            of_passages = self._of_passages(query, parameters)
+            candidates += self.passages.state.searcher.seed_candidates(*of_passages)
         return candidates
 
     def scores(self, query: ParsedQuery, parameters: RankingSettings) -> Scores:
@@ -214,7 +215,8 @@ class PassageSearcher(Searcher):
         its passages match.
         """
         mask = self.passages.mask_of(doc_ids)
-        top = self._ranking(query, parameters).top(TopRequest(mask.size, mask))
+        of_passages = self._of_passages(query, parameters)
+        top = self._top_passages(*of_passages, TopRequest(mask.size, mask))
         best = self.passages.best_of(doc_ids, self.passages.best(top))
         matched, counts = np.unique(self.passages.document_of[top.doc_ids], return_counts=True)
         return best.doc_ids, values_at(doc_ids, matched, counts)
@@ -224,20 +226,29 @@ class PassageSearcher(Searcher):
         terms = self.snapshot.vocabulary.terms
         return ParsedQuery(self.passages.terms_of(query.terms, terms))
 
-    def _ranking(self, query: ParsedQuery, parameters: RankingSettings) -> _PassageRanking:
+    def _of_passages(
+        self, query: ParsedQuery, parameters: RankingSettings
+    ) -> tuple[ParsedQuery, RankingSettings]:
         if parameters is self._defaults:  # the same object saves the engine work
             parameters = self.passages.state.info.defaults
-        return _PassageRanking(self.passages, self.of_passages(query), parameters)
+        return self.of_passages(query), parameters
+
+    def _top_passages(
+        self, query: ParsedQuery, parameters: RankingSettings, request: TopRequest
+    ) -> TopDocs:
+        """Return the best passages for a query to passages."""
+        (top,) = self.passages.state.searcher.top([query], parameters, request)
+        return top
 
     def _top_with_passages(
         self, query: ParsedQuery, parameters: RankingSettings, request: TopRequest
     ) -> TopDocs:
-        k, ranking = request.k, self._ranking(query, parameters)
+        k, rank = request.k, partial(self._top_passages, *self._of_passages(query, parameters))
         passage_mask = self.passages.mask(request.mask)
         weight, size = np.float32(parameters.passage_weight), max(_CANDIDATES * k, 20)
         while True:
             (documents,) = super().top([query], parameters, request._replace(k=size))
-            passages = ranking.top(TopRequest(size, passage_mask))
+            passages = rank(TopRequest(size, passage_mask))
             next_document, next_passage = _last(documents, size), weight * _last(passages, size)
             best = self.passages.best(passages)
             documents = self._with_documents_of(best, documents, query, parameters)
@@ -245,7 +256,7 @@ class PassageSearcher(Searcher):
             unknown = best_of.doc_ids < 0
             if len(scores) > k:  # others cannot be among the k best
                 unknown &= documents.scores + next_passage >= np.partition(scores, -k)[-k]
-            best = ranking.with_best_of(best, documents.doc_ids[unknown])
+            best = self._with_best_of(best, documents.doc_ids[unknown], rank)
             best_of, scores = self._added(documents, best, weight)
             order = np.lexsort((documents.doc_ids, -scores))[:k]
             is_complete = len(order) == k and scores[order[-1]] >= next_document + next_passage
@@ -272,23 +283,9 @@ class PassageSearcher(Searcher):
         best_of = self.passages.best_of(documents.doc_ids, best)
         return best_of, documents.scores + weight * best_of.scores
 
-
-@dataclass(frozen=True)
-class _PassageRanking:
-    """The ranking of passages by one query.
-
-    query, parameters  for the index of passages
-    """
-
-    passages: PassageIndex
-    query: ParsedQuery
-    parameters: RankingSettings
-
-    def top(self, request: TopRequest) -> TopDocs:
-        (top,) = self.passages.state.searcher.top([self.query], self.parameters, request)
-        return top
-
-    def with_best_of(self, best: TopDocs, doc_ids: DocIds) -> TopDocs:
+    def _with_best_of(
+        self, best: TopDocs, doc_ids: DocIds, rank: Callable[[TopRequest], TopDocs]
+    ) -> TopDocs:
         """Return best passages with those of more documents, as far as they match.
 
         Few passages are ranked at a time, because a document may have thousands.
@@ -296,7 +293,7 @@ class _PassageRanking:
         while len(doc_ids):
             mask = self.passages.mask_of(doc_ids)
             size = min(_PASSAGES * len(doc_ids), mask.size)
-            top = self.top(TopRequest(size, mask))
+            top = rank(TopRequest(size, mask))
             further = self.passages.best(top)
             best = best.joined(further)
             if size == mask.size or len(top.doc_ids) < size:

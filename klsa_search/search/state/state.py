@@ -21,10 +21,7 @@ from klsa_search.core.parameters import ParsingSettings, RankingSettings
 from klsa_search.delta.statistics import trained_documents, trained_statistics
 from klsa_search.kernels.query_kernel import DocumentCounts, QueryKernel
 from klsa_search.search.batches import Drift
-from klsa_search.search.engine.collection_statistics import (
-    CollectionStatistics,
-    PartitionStatistics,
-)
+from klsa_search.search.engine.collection_statistics import CollectionStatistics
 from klsa_search.search.engine.evidence import AnswerCache
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.snapshot import Snapshot, open_snapshot
@@ -273,7 +270,7 @@ _BYTES_OF_TERM: Final = 60
 _BYTES_OF_DOCUMENT: Final = 2
 
 
-def statistics_of(state: State) -> PartitionStatistics:
+def statistics_of(state: State) -> CollectionStatistics:
     """Return the statistics of the live documents of one of several partitions, and passages."""
     statistics = state.snapshot.statistics()
     if state.passages is None:
