@@ -28,11 +28,7 @@ P = ParamSpec("P")
 
 
 def needing_refit(built: Settings, chosen: Settings) -> list[str]:
-    """Return the names of the settings that need another build.
-
-    built   settings of the build
-    chosen  settings wanted now
-    """
+    """Return the names of the chosen settings that need another build."""
     names = [
         name
         for name in type(built).model_fields

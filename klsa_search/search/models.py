@@ -46,10 +46,7 @@ NOT_EMBEDDED: Final = EmbeddedQuery(None, ())
 
 
 def refuse_other_model(name: str, entry: SpaceEntry, embedder: CheckedEmbedder) -> None:
-    """Raise SettingsError if the vectors of a space are by another model than the embedder.
-
-    name  of the index
-    """
+    """Raise SettingsError if the vectors of a space of an index are by another model."""
     if entry.fingerprint not in (None, embedder.fingerprint):
         raise SettingsError(
             f"the vectors `{entry.name}` of index `{name}` were computed by another model than "
@@ -85,10 +82,7 @@ def embedded_query(
     dimensions: Mapping[str, int],
     query: str,
 ) -> EmbeddedQuery:
-    """Return the vector of a query in the first space that has an embedder.
-
-    dimensions  of the spaces that are searched: of the documents, or of their passages
-    """
+    """Return the vector of a query in the first space with documents and an embedder."""
     entries = {entry.name: entry for entry in index.entries}
     for space, embedder in embedders.items():
         if space not in dimensions or not query.strip():

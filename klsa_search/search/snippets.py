@@ -102,10 +102,7 @@ class StoredSnippets:
     def numbered(
         self, terms: Collection[str], weights: Mapping[str, float] | None = None
     ) -> tuple[list[int], list[float]]:
-        """Return the numbers and weights of those terms that the index has, as `of` takes them.
-
-        terms, weights  as `snippet` takes them
-        """
+        """Return the numbers and weights of those terms that the index has, as `of` takes them."""
         numbers, weights = self._vocabulary.numbers, weights or {}
         present = [term for term in terms if term in numbers]
         return [numbers[term] for term in present], [weights.get(term, 1.0) for term in present]

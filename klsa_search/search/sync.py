@@ -102,10 +102,7 @@ def max_deletions(max_delete: str | int | None, documents: int) -> int:
 
 
 class _Stored:
-    """The documents of an index, or of one of its partitions, that a source may have.
-
-    documents  their number
-    """
+    """The documents of an index, or of one of its partitions, that a source may have."""
 
     def __init__(self, reader: DocumentReader) -> None:
         self.reader = reader

@@ -58,10 +58,7 @@ MAX_TERMS: Final = 64
 
 
 class Explainer:
-    """Explains scores of one query in one state of an index.
-
-    terms  term numbers in query order
-    """
+    """Explains scores of one query in one state of an index."""
 
     def __init__(
         self,
@@ -172,10 +169,7 @@ class Explainer:
         )
 
     def _rank_terms(self) -> list[Scores]:
-        """Return the scores of all documents for the query, then for each of its terms alone.
-
-        Only for the query if it has many terms.
-        """
+        """Return the scores of all documents for the query and, if these are few, for its terms."""
         rank, query, evidence = self._ranker.scores, self._query, self._searcher.evidence
         queries = [query]
         if len(query.numbers) <= MAX_TERMS:

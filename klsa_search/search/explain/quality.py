@@ -204,10 +204,7 @@ class Quality:
         documents: DocIds,
         synonyms: Synonyms = MappingProxyType({}),
     ) -> list[float]:
-        """Return the qualities of documents of a snapshot, for the distinct terms of a query.
-
-        synonyms  by term: see `coverage_of`
-        """
+        """Return qualities of documents for the distinct terms of a query: see `coverage_of`."""
         shares, exact = coverage_of(snapshot, query_terms, documents, synonyms)
         qualities: list[float] = self.calibration.qualities(
             shares, len(query_terms), exact
@@ -228,10 +225,7 @@ def _logit(shares: Values) -> Values:
 
 
 def _fit(features: Values, labels: Values, weight: float) -> Values:
-    """Fit a logistic regression by Newton's method, starting at `_PRIOR`; return its weights.
-
-    weight  of one example, relative to the prior
-    """
+    """Return weights of a logistic regression, from `_PRIOR` on, by Newton's method."""
     weights = _PRIOR.copy()
     for _ in range(_MAX_NEWTON_STEPS):
         with np.errstate(over="ignore"):  # an infinite divisor is a chance of 0

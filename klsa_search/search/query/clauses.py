@@ -42,10 +42,7 @@ MAX_VARIANTS: Final = 32
 
 
 class ClauseReader:
-    """Reads clauses of queries to one snapshot into a builder; thread-safe.
-
-    columns  keyword fields that can be searched by name
-    """
+    """Reads clauses of queries to one snapshot into a builder; thread-safe."""
 
     def __init__(self, pieces: PieceCache, columns: Mapping[str, Field]) -> None:
         self._pieces, self._columns = pieces, columns
@@ -54,10 +51,7 @@ class ClauseReader:
         self.words = WordReader(pieces)
 
     def read(self, clause: Clause, builder: QueryBuilder, *, is_operand: bool = False) -> None:
-        """Add the terms of a clause to the query, and restrict the documents.
-
-        is_operand  whether it is one of a Boolean query
-        """
+        """Add the terms of a clause, or an operand of a Boolean query; restrict the documents."""
         if clause.has_sign:
             builder.plain_words.append(END)
         if clause.field in self._columns:
@@ -237,10 +231,7 @@ class ClauseReader:
     def _read_terms(
         self, clause: Clause, terms: list[int], limit: int, builder: QueryBuilder
     ) -> None:
-        """Read a prefix or a single character, which match these terms.
-
-        limit  terms that documents are ranked by, the most frequent, at most
-        """
+        """Read a prefix or single character; rank by the first `limit` of the terms it matches."""
         names = tuple(self._snapshot.vocabulary.terms[term] for term in terms[:limit])
         if clause.sign != "-":
             builder.terms += terms[:limit]

@@ -289,10 +289,7 @@ class Corrector:
     def best(
         self, word: str, evidence: Evidence, where: WordContext, least: int = 1
     ) -> Correction | None:
-        """Return the best term for a folded word.
-
-        least  number of documents that contain it; one edit if it is more than one
-        """
+        """Return the best term for a folded word: of one edit if `least` documents must have it."""
         find = partial(self._find_best, word, evidence, where, least)
         key = word, where.context, where.unfinished, least
         return evidence.cached(self._bests, key, find)
@@ -348,10 +345,7 @@ class Corrector:
     def is_misspelt(
         self, word: str, completions: Sequence[int], context: tuple[int, ...], evidence: Evidence
     ) -> bool:
-        """Return whether a last word is rather misspelt, or correct, than unfinished.
-
-        completions  of it, most frequent first
-        """
+        """Return whether a last word is rather misspelt, or correct, than unfinished."""
         folded = self._analyzer.folded(word)
         likely = self.unfinished_score(folded, completions, context, evidence)
         where = WordContext(context, alone=not context)

@@ -52,10 +52,7 @@ def spelled_name(word: str, analyzer: Analyzer) -> str | None:
 
 
 class WordCounts:
-    """Counts live documents by words; thread-safe.
-
-    numbers  of the terms of words
-    """
+    """Counts live documents by words; thread-safe."""
 
     def __init__(self, stop_words: StopWords, numbers: TermNumbers) -> None:
         self._stop_words, self.numbers = stop_words, numbers
@@ -144,10 +141,7 @@ class Divider:
                 yield pairwise(_cut(word, borders))
 
     def _best(self, divisions: Iterable[Sequence[str]], evidence: Evidence, least: float) -> Words:
-        """Return the division whose parts are adjacent in most documents, the first of equals.
-
-        least  number of documents, at least
-        """
+        """Return the first division with parts adjacent in most documents, in `least` or more."""
         best = 0
         result: Words = ()
         for words in chain.from_iterable(map(_with_name, divisions)):

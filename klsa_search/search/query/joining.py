@@ -163,10 +163,7 @@ class Joiner:
     def replace_split(
         self, words: list[Word], joined: list[Variant], evidence: Evidence
     ) -> tuple[list[Word], list[Variant]]:
-        """Leave out words that no document has side by side, but some as one: *head phones*.
-
-        Also with a hyphen between them.
-        """
+        """Leave out words that documents write as one, but never side by side: *head phones*."""
         split: set[str] = set()
         for position, variant in enumerate(joined):
             if may_be_split(variant) and self._is_split(variant, evidence):

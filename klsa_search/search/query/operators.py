@@ -59,11 +59,7 @@ _NEAR: Final = 0.8
 
 
 class OperatorReader:
-    """Divides queries to one snapshot into clauses and decides which operators count; thread-safe.
-
-    fields  names that a clause may begin with
-    stored  names of fields that are not searched
-    """
+    """Divides queries into clauses and decides which operators count; thread-safe."""
 
     def __init__(
         self, pieces: PieceCache, fields: Collection[str], stored: Collection[str] = ()

@@ -97,19 +97,13 @@ class RuleSet:
         return None if query is None else tuple(self._analyzer.terms(query))
 
     def for_query(self, query: str) -> list[Rule]:
-        """Return the rules for a query, whatever its filter and the time.
-
-        Cost: the analysis of the query, and look-ups of its terms.
-        """
+        """Return the rules for a query, whatever its filter and the time."""
         readings = self._analyzer.readings(query) if self._exact or self._contained else ((),)
         numbers = {number for terms in readings for number in self._numbers(terms)}
         return [self.rules[number] for number in sorted(numbers)]
 
     def matching(self, readings: Iterable[Terms], filter_: FilterLike | None) -> list[Rule]:
-        """Return the rules that apply to one of the readings of a query now, in their order.
-
-        readings  terms of each: see `readings_of`
-        """
+        """Return the rules that apply now to a query of one of these readings, in their order."""
         numbers = sorted({number for terms in readings for number in self._numbers(terms)})
         if any(number in self._conditions for number in numbers):
             parts, time = _parts(filter_), now()

@@ -96,10 +96,7 @@ class StopWords:
         return clauses if is_meant else []
 
     def containing(self, text: str, numbers: list[int], field: str) -> DocumentMask:
-        """Return which documents contain a phrase with stop words: (N,).
-
-        text  the phrase; its stop words in capitals match only those, unless all of it is
-        """
+        """Return which documents contain a phrase, its stop words in capitals as typed: (N,)."""
         return containing_phrase(self.snapshot, numbers, field, as_written=_has_case(text, numbers))
 
     def scores(self, query: str, words: Sequence[Word], evidence: Evidence) -> Scores:

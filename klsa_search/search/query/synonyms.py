@@ -15,11 +15,7 @@ Terms = tuple[str, ...]
 
 
 class Synonym(NamedTuple):
-    """A synonym.
-
-    text   as the user gave it
-    terms  its terms
-    """
+    """A synonym as the user gave it, and its terms."""
 
     text: str
     terms: Terms
@@ -34,10 +30,7 @@ def lengths_by_first_term(sequences: Iterable[Terms]) -> dict[str, list[int]]:
 
 
 class Synonyms:
-    """The synonyms of an index, by terms, so that they apply to all forms of a word; immutable.
-
-    Cost: the analysis of each.
-    """
+    """The synonyms of an index, by terms, so that they apply to all forms of a word; immutable."""
 
     def __init__(self, as_written: Mapping[str, Sequence[str]], analyzer: Analyzer) -> None:
         self.as_written = as_written

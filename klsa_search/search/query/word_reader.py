@@ -144,11 +144,7 @@ class WordReader:
         return read, further
 
     def _readings(self, word: Word) -> tuple[dict[str, int], dict[str, int]]:
-        """Return number and frequency of a word in each language.
-
-        Words on its stop list are in all documents. Else each document with the term of the word
-        counts, whatever its language.
-        """
+        """Return number and frequency of a word by language; all documents have stop words."""
         kernel, numbers, frequencies = self._snapshot.query_kernel, {}, {}
         for language in self._analyzer.languages:
             terms = self._analyzer.in_language(language).terms(word.text)
@@ -338,10 +334,7 @@ class WordReader:
         return self.corrector.unfinished_score(folded, completions, context, rules.evidence)
 
     def _prior_apart(self, words: Sequence[Word], rules: ParsingRules) -> float:
-        """Return the logarithm of how many documents have words side by side, less the costs.
-
-        Unknown ones are corrected.
-        """
+        """Return ln of how many documents have words, corrected, side by side, less the costs."""
         meant, cost = list[str](), 0.0
         for word in words:
             if word.number != UNKNOWN:
@@ -358,10 +351,7 @@ class WordReader:
     def _sure_correction(
         self, text: str, rules: ParsingRules, without: Collection[int] = ()
     ) -> Correction | None:
-        """Return the correction that replaces an unknown word, if it has one.
-
-        without  terms of the query that do not count as other words
-        """
+        """Return the correction that replaces a word, by the other terms but `without`, if any."""
         context = rules.context
         if context is not None:
             context = tuple(term for term in context if term not in without)

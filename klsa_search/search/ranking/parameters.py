@@ -40,10 +40,7 @@ class Parameters:
         self._checked: dict[tuple[Any, ...], tuple[ParsingSettings, RankingSettings]] = {}
 
     def read(self, values: Mapping[str, object]) -> tuple[ParsingSettings, RankingSettings]:
-        """Validate all parameters of a search: for parsing the query, and for ranking.
-
-        Cost: 50 µs, or 1 µs if cached.
-        """
+        """Return checked parameters, for parsing and for ranking; 50 µs, or 1 µs if cached."""
         if not values:
             return self._parsing, self._defaults
         # 1, 1.0 and True are equal, but not all are valid: the key includes the type.

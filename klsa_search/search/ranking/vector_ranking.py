@@ -232,10 +232,7 @@ def moments_of(cosines: Scores) -> Moments:
 
 
 def standardised(cosines: Scores, moments: Moments) -> Deviations:
-    """Return z of documents, 0 for those without a vector.
-
-    moments  of all documents
-    """
+    """Return z of documents, 0 for those without a vector, by the moments of all documents."""
     count, total, squares = moments
     present = cosines != ABSENT
     deviations = np.zeros(len(cosines))
