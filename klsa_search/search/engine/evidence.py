@@ -59,10 +59,6 @@ class Evidence:
         evidence._kind = ("passages",)
         return evidence
 
-    def is_answered(self, question: Question) -> bool:
-        """Return whether all partitions have answered a question."""
-        return (*self._kind, *question) in self.shared
-
     def of(self, question: Question, answer: Callable[[], Answer]) -> Answer:
         """Return the answer to a question: the known one, or that of the documents of the index."""
         result: Answer

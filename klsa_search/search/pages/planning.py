@@ -78,7 +78,7 @@ class Ranking(NamedTuple):
 def plan_search(
     opened: State,
     request: Query,
-    evidence: Evidence | None = None,
+    evidence: Evidence = LOCAL,
     *,
     ranks_only: bool = False,
     embed: Callable[[], EmbeddedQuery] = lambda: NOT_EMBEDDED,
@@ -101,10 +101,10 @@ def plan_search(
         mask = checked_mask(request.mask, len(opened.snapshot))
     if state is not opened and opened.passages is not None:
         mask = opened.passages.mask(mask)
-        evidence = None if evidence is None else evidence.of_passages()
+        evidence = evidence.of_passages()
     parsing, chosen = state.parameters.read(request.parameters)
     finds_id = request.group == "document" and not ranks_only
-    id_match = id_match_of(state, request, mask, evidence or LOCAL) if finds_id else None
+    id_match = id_match_of(state, request, mask, evidence) if finds_id else None
     if query_is_id:  # all partitions ask the same questions, but one of them names the document
         id_match = None
     query_is_id = query_is_id or id_match is not None
@@ -163,7 +163,7 @@ def _parse(
     state: State,
     request: Query,
     parsing: ParsingSettings,
-    evidence: Evidence | None,
+    evidence: Evidence,
     *,
     typed: bool,
     query_is_id: bool,

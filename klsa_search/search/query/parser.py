@@ -119,7 +119,7 @@ class QueryParser:
         *,
         typed: bool = False,
         complete_last: bool = False,
-        evidence: Evidence | None = None,
+        evidence: Evidence = LOCAL,
     ) -> ParsedQuery:
         """Parse a query.
 
@@ -129,7 +129,6 @@ class QueryParser:
         Of a query of more than `MAX_TERMS` distinct terms the heaviest count, see `left_out` of
         the interpretation. Cost: 3 µs for plain words, else that of `match` and `spelling`.
         """
-        evidence = evidence or LOCAL
         if not (complete_last and last_word(query)):
             of_words = self._parse_words(query, settings, evidence, typed=typed)
             if of_words is not None and len(of_words.terms) <= MAX_TERMS:
@@ -368,7 +367,7 @@ class QueryParser:
         query: str,
         parsed: ParsedQuery,
         settings: ParsingSettings,
-        evidence: Evidence | None = None,
+        evidence: Evidence = LOCAL,
     ) -> QueryInterpretation:
         """Return how a query was interpreted, by settings and evidence that it was parsed with."""
         builder = parsed.builder
@@ -377,7 +376,7 @@ class QueryParser:
             if table is not None and (variants := table.variants(query)) is not None:
                 words = tuple([word.text for word in self.pieces.words(query) if word.number >= 0])
                 return QueryInterpretation(words=words, variants=variants)
-            builder = self._parse(query, settings, evidence or LOCAL).builder
+            builder = self._parse(query, settings, evidence).builder
             assert builder is not None
         return builder.interpretation(query)
 

@@ -166,7 +166,7 @@ class SimilarTerms:
         self, word: str, term: int, edits: int, evidence: Evidence, *, unfinished: bool = False
     ) -> WrittenTerm | None:
         """Return a term in the form that a folded word probably means; None if it is too far."""
-        (forms,) = self._term_dictionary.forms([term], evidence)
+        forms = self._term_dictionary.forms(term, evidence)
         counts, costs = Counter[str](), list[tuple[float, str]]()
         for form, count in forms.items():
             counts[form.casefold()] += count

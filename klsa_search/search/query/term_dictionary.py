@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence, Set
 from dataclasses import replace
 from functools import partial
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -192,37 +192,23 @@ class TermDictionary:
             key=lambda term: (-int(self.frequencies[term]), names[term]),
         )
 
-    def forms(self, terms: Sequence[int], evidence: Evidence) -> list[Counter[str]]:
-        """Return the written forms of terms with their counts: see `written_forms`."""
-        names = self._snapshot.vocabulary.terms
-        questions = [("forms", names[term]) for term in terms]
-        new = [
-            term
-            for term, question in zip(terms, questions, strict=True)
-            if not evidence.is_answered(question)
-        ]
-        computed = dict(zip(new, self._usages_of(new), strict=True))
-        return [
-            written_forms(evidence.of(question, partial(computed.__getitem__, term)))
-            for question, term in zip(questions, terms, strict=True)
-        ]
+    def forms(self, term: int, evidence: Evidence) -> Counter[str]:
+        """Return the written forms of a term with their counts: see `written_forms`."""
+        snapshot = self._snapshot
 
-    def _usages_of(self, terms: Sequence[int]) -> list[tuple[TermUsage, ...]]:
-        answers = self._snapshot.answers
-        cached = {term: answers.get(("forms", term), [term]) for term in terms}
-        usages_by_term = cast(dict[int, tuple[TermUsage, ...]], cached)
-        new = [term for term, usages in cached.items() if usages is None]
-        read = usages_of(self._snapshot, self._analyzer, self._documents_at, new)
-        for term, usages in zip(new, read, strict=True):
-            usages_by_term[term] = answers.put(("forms", term), usages)
-        return [usages_by_term[term] for term in terms]
+        def read() -> tuple[TermUsage, ...]:
+            return usages_of(snapshot, self._analyzer, self._documents_at, [term])[0]
+
+        question = "forms", snapshot.vocabulary.terms[term]
+        answer = partial(snapshot.answers.of, ("forms", term), [term], read)
+        return written_forms(evidence.of(question, answer))
 
     def _stem_beginning(self, beginning: str, evidence: Evidence) -> str:
         """Return a term shorter than a prefix that has words with that prefix, or ""."""
         for length in range(len(beginning) - 1, max(MIN_PREFIX, len(beginning) - ENDING) - 1, -1):
             term = self._snapshot.vocabulary.numbers.get(beginning[:length])
             if term is not None:
-                (forms,) = self.forms([term], evidence)
+                forms = self.forms(term, evidence)
                 if any(self._analyzer.folded(form).startswith(beginning) for form in forms):
                     return beginning[:length]
         return ""

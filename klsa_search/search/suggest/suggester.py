@@ -220,7 +220,7 @@ class Suggester:
     def _form_of(self, term: int, evidence: Evidence, beginning: str = "") -> str:
         """Return a term as documents write it with this prefix, or ""."""
         folded = self._analyzer.folded(beginning)
-        (forms,) = self._term_dictionary.forms([term], evidence)
+        forms = self._term_dictionary.forms(term, evidence)
         matching = {
             form: count
             for form, count in forms.items()

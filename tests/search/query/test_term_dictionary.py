@@ -18,7 +18,7 @@ from klsa_search.search.query.term_dictionary import TermDictionary, surface_for
 def test_written_forms_survive_that_another_thread_forgets_them(few_words, monkeypatch):
     monkeypatch.setattr(evidence, "CAPACITY", 1)
     numbers = few_words.arrays.vocabulary.numbers
-    wing, drag, flow = (numbers[term] for term in ("wing", "drag", "flow"))
+    wing, flow = numbers["wing"], numbers["flow"]
     interruptions = []
 
     def documents_at(positions):
@@ -27,17 +27,17 @@ def test_written_forms_survive_that_another_thread_forgets_them(few_words, monke
         return few_words.documents_at(positions)
 
     lexicon = TermDictionary(few_words.arrays, few_words.analyzer, documents_at)
-    expected = lexicon.forms([wing, drag], Evidence())
-    assert lexicon.forms([wing], Evidence()) == expected[:1]  # which is all that is remembered now
-    interruptions.append(lambda: lexicon.forms([flow], Evidence()))
-    assert lexicon.forms([wing, drag], Evidence()) == expected
+    expected = lexicon.forms(wing, Evidence())
+    lexicon.forms(flow, Evidence())  # which is all that is remembered now
+    interruptions.append(lambda: lexicon.forms(flow, Evidence()))
+    assert lexicon.forms(wing, Evidence()) == expected
 
 
 def test_threads_look_up_forms_while_others_forget_them(few_words, monkeypatch):
     monkeypatch.setattr(evidence, "CAPACITY", 1)
     numbers = few_words.arrays.vocabulary.numbers
     wing, drag, flow = (numbers[term] for term in ("wing", "drag", "flow"))
-    asked = [[wing], [drag], [flow, wing]]
+    asked = [wing, drag, flow]
     lexicon = TermDictionary(few_words.arrays, few_words.analyzer, few_words.documents_at)
     expected = [lexicon.forms(each, Evidence()) for each in asked]
 
