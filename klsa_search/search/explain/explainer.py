@@ -82,7 +82,8 @@ class Explainer:
         self._weights = query_weights(snapshot, query).tolist()
         self._shared = searcher.explained_seeds
         self._record = cache(lambda doc_id: documents.records([doc_id])[0])
-        self._features = cache(partial(_features_of, snapshot))
+        sparse = snapshot.sparse_expansion
+        self._features = cache(lambda doc_id: DocFeatures.of(sparse, np.array([doc_id])).at(0))
         self._name = cache(partial(_feature_name, snapshot))
 
     def explanations(self, top: TopDocs) -> Iterator[Explanation]:
@@ -299,10 +300,6 @@ class Explainer:
         entries.sort(key=lambda one: (-one.value, one.term))
         total = float(values.sum()) if np.isnan(blank.score) else blank.score
         return replace(blank, score=total, latent=Latent(value=total, terms=tuple(entries)))
-
-
-def _features_of(snapshot: Snapshot, document: int) -> tuple[Numbers, Values]:
-    return DocFeatures.of(snapshot.sparse_expansion, np.array([document])).at(0)
 
 
 def _feature_name(snapshot: Snapshot, feature: int) -> str:

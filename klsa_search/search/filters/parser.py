@@ -229,7 +229,11 @@ def filter_of_text(text: str) -> Filter:
             f"{len(text):,} characters, more than the limit of {MAX_CHARACTERS:,}; shorten it"
         )
     if text.lstrip().startswith(("{", "[")):
-        return filter_of_mapping(_parsed_json(text))
+        try:
+            mapping = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise invalid(f"not valid JSON ({error}); correct it") from None
+        return filter_of_mapping(mapping)
     try:
         parsed: Any = _parser().parse(text)
     except UnexpectedToken as error:
@@ -272,13 +276,6 @@ def _advice(text: str, at: int, error: UnexpectedToken) -> str:
     quoting = "; quote a value with spaces" if error.token.type == "WORD" else ""
     one_of = "one of " if len(expected) > 1 else ""
     return f"{fact}; expected {one_of}{', '.join(expected)}{quoting}"
-
-
-def _parsed_json(text: str) -> object:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise invalid(f"not valid JSON ({error}); correct it") from None
 
 
 def invalid(reason: str) -> QueryError:

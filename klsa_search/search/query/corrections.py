@@ -302,7 +302,7 @@ class Corrector:
         similar, frequencies = self.similar, self._term_dictionary.frequencies
         prior = similar.priors(*similar.near(word, edits))
         if where.unfinished and len(word) >= MIN_WORD_LETTERS:
-            for term, score in similar.priors(*similar.begun(word, 1)).items():
+            for term, score in similar.priors(*similar.begun(word)).items():
                 score -= unfinished_cost(word, self._name(term)) + BOTH
                 prior[term] = max(score, prior.get(term, score))
         prior = {term: score for term, score in prior.items() if frequencies[term] >= least}
@@ -374,7 +374,7 @@ class Corrector:
     def begun(self, beginning: str, count: int) -> list[int]:
         """Return the best terms with a beginning at one edit of a folded text."""
         frequencies = self._term_dictionary.frequencies
-        priors = self.similar.priors(*self.similar.begun(beginning, 1))
+        priors = self.similar.priors(*self.similar.begun(beginning))
         priors = {term: score for term, score in priors.items() if frequencies[term]}
         return self.similar.best(priors, count)
 

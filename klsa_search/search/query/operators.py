@@ -15,6 +15,7 @@ from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.query.interpretation import Relaxed
 from klsa_search.search.query.matching import documents_with
 from klsa_search.search.query.pieces import SIGNS, PieceCache, flags_of
+from klsa_search.search.query.stop_words import SHORT
 from klsa_search.search.query.syntax import (
     MAX_OPERANDS,
     BooleanQuery,
@@ -27,11 +28,6 @@ from klsa_search.search.query.syntax import (
     stray_words,
 )
 from klsa_search.search.query.term_dictionary import MIN_PREFIX
-
-SHORT: Final = 3
-"""Largest number of words of a query in which operators always count. On judged queries with
-operators added, larger values lose.
-"""
 
 LONG: Final = 8
 """Largest number of words of a query of nothing but words in which + and - always count. No judged
@@ -94,9 +90,7 @@ class OperatorReader:
         if not has_signs:
             if boolean is None and settings.operators is None:
                 relaxed |= self._lower_case(query, evidence)
-            meant = (
-                self._pieces.stop_words.meant(query, SHORT) if settings.operators is None else []
-            )
+            meant = self._pieces.stop_words.meant(query) if settings.operators is None else []
             return None, meant or [as_words(query)]
         if reason is not None:
             relaxed |= {clause.written: reason for clause in clauses if clause.has_sign}

@@ -26,7 +26,7 @@ from klsa_search.search.query.interpretation import (
 )
 from klsa_search.search.query.joining import covered_words, may_be_split
 from klsa_search.search.query.matching import containing_words
-from klsa_search.search.query.operators import SHORT, OperatorReader, as_words
+from klsa_search.search.query.operators import OperatorReader, as_words
 from klsa_search.search.query.pieces import (
     ALL_FLAGS,
     BOOLEAN,
@@ -171,7 +171,7 @@ class QueryParser:
         if flags & refused:
             return None
         may_mean = has_case or "&" in query or "/" in query  # stop words
-        if operators is None and may_mean and self._stop_words.meant(query, SHORT):
+        if operators is None and may_mean and self._stop_words.meant(query):
             return None
         if self.pieces.term_dictionary.has_compounds and self.words.compounds(
             self.pieces.words(query), settings.spelling
@@ -360,7 +360,7 @@ class QueryParser:
             return None
         if max(numbers, default=0) < 0:  # stop words only
             return None
-        return None if self._stop_words.meant(query, SHORT) else numbers
+        return None if self._stop_words.meant(query) else numbers
 
     def interpretation(
         self,

@@ -103,25 +103,19 @@ class PieceCache(dict[str, Piece]):
             return list(self._words(text))
         return [word for piece in self.of(text) for word in piece.words]
 
-    def characters(self, text: str) -> dict[str, list[int]]:
-        """Return the terms of single characters that documents have within pairs.
-
-        Only of those that stand alone, not of 月 in *3月*: with pairs of all, queries lose.
-        """
-        if text.isascii() or self.analyzer.tokenizes:
-            return {}
-        return {
-            word: terms
-            for word in dict.fromkeys(map(nfkc, text.split()))
-            if len(characters(word)) == 1 and (terms := self.term_dictionary.containing(word))
-        }
-
     def __missing__(self, text: str) -> Piece:
         """Read a piece, and cache it unless it is very long."""
         words = () if self.analyzer.tokenizes else self._words(text)
         numbers = tuple(word.number for word in words)
         runs = runs_of(text, self.numbers)
-        alone = self.characters(text)
+        # Only characters that stand alone, not 月 in *3月*: with pairs of all, queries lose.
+        alone = {
+            word: terms
+            for word in (
+                () if text.isascii() or self.analyzer.tokenizes else map(nfkc, text.split())
+            )
+            if len(characters(word)) == 1 and (terms := self.term_dictionary.containing(word))
+        }
         flags = (
             SIGNS * (not is_plain(text))
             | BOOLEAN * (text.lower() == "not" or may_be_boolean(text))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -76,7 +76,7 @@ class RuleSet:
         self._exact.pop((), None)  # words that searches ignore
         self._lengths = lengths_by_first_term(self._contained)
         self._conditions = {
-            number: _Condition(rule.when)
+            number: _condition(rule.when)
             for number, rule in enumerate(self.rules)
             if rule.when.filter or rule.when.begin or rule.when.end
         }
@@ -110,7 +110,7 @@ class RuleSet:
             numbers = [
                 number
                 for number in numbers
-                if number not in self._conditions or self._conditions[number].holds(parts, time)
+                if number not in self._conditions or self._conditions[number](parts, time)
             ]
         return [self.rules[number] for number in numbers[:MAX_APPLIED]]
 
@@ -155,21 +155,17 @@ def readings_of(
     return tuple(dict.fromkeys((*typed, *understood)))
 
 
-class _Condition:
-    """The conditions of a rule besides its query."""
-
-    def __init__(self, when: RuleCondition) -> None:
-        self._begin = None if when.begin is None else datetime.fromisoformat(when.begin)
-        self._end = None if when.end is None else datetime.fromisoformat(when.end)
-        self._filter = None if when.filter is None else _as_text(filter_of(when.filter))
-
-    def holds(self, parts: frozenset[Filter], time: datetime) -> bool:
-        """Return whether the rule applies to a filter, given by `_parts`, at a time."""
-        return (
-            (self._filter is None or self._filter in parts)
-            and (self._begin is None or self._begin <= time)
-            and (self._end is None or time < self._end)
-        )
+def _condition(when: RuleCondition) -> Callable[[frozenset[Filter], datetime], bool]:
+    """Return whether a rule applies to a filter, given by `_parts`, at a time."""
+    begin, end = (
+        None if time is None else datetime.fromisoformat(time) for time in (when.begin, when.end)
+    )
+    filter_ = None if when.filter is None else _as_text(filter_of(when.filter))
+    return lambda parts, time: (
+        (filter_ is None or filter_ in parts)
+        and (begin is None or begin <= time)
+        and (end is None or time < end)
+    )
 
 
 def _parts(filter_: FilterLike | None) -> frozenset[Filter]:

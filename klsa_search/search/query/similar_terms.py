@@ -101,20 +101,18 @@ class SimilarTerms:
         With the number of edits, and half a one for each letter by which the term is shorter.
         Cost: 20 ns for each term with the same first letter, for a new word or new terms.
         """
-        stem = self._analyzer.term(word)
-        positions, distances = zip(
-            *(self._near_in(run, word, stem, edits) for run in self._runs), strict=True
-        )
-        numbers = [run.numbers[at] for run, at in zip(self._runs, positions, strict=True)]
-        return np.concatenate(numbers), np.concatenate(distances)
-
-    def _near_in(self, run: TermRun, word: str, stem: str, edits: int) -> tuple[Numbers, Distances]:
-        near, key = _NEAR.setdefault(run, {}), (word, stem, edits)
-        if (cached := near.get(key)) is None:
-            if len(near) >= _CACHED:
-                near.clear()
-            cached = near[key] = self._find_near(run, word, stem, edits)
-        return cached
+        numbers, all_distances = list[Numbers](), list[Distances]()
+        key = word, self._analyzer.term(word), edits
+        for run in self._runs:
+            near = _NEAR.setdefault(run, {})
+            if (cached := near.get(key)) is None:
+                if len(near) >= _CACHED:
+                    near.clear()
+                cached = near[key] = self._find_near(run, *key)
+            positions, distances = cached
+            numbers.append(run.numbers[positions])
+            all_distances.append(distances)
+        return np.concatenate(numbers), np.concatenate(all_distances)
 
     def _find_near(
         self, run: TermRun, word: str, stem: str, edits: int
@@ -133,18 +131,18 @@ class SimilarTerms:
             for positions, distances in _within(run, word, texts, edits)
         )
 
-    def begun(self, beginning: str, edits: int) -> tuple[Numbers, Distances]:
-        """Return terms with a beginning within some edits of a folded text: see `near`."""
+    def begun(self, beginning: str) -> tuple[Numbers, Distances]:
+        """Return terms with a beginning at one edit of a folded text at most: see `near`."""
         begun = list[tuple[Numbers, npt.NDArray[np.uint8]]]()
         for run in self._runs:
             same = run.beginning_with(beginning[:1])
             missing = ~run.letters[same] & np.uint32(letter_set(beginning))
-            positions = same.start + np.flatnonzero(np.bitwise_count(missing) <= edits)
+            positions = same.start + np.flatnonzero(np.bitwise_count(missing) <= 1)
             names = [run.names[position] for position in positions.tolist()]
             for length in range(max(len(beginning) - 1, 1), len(beginning) + 2):
                 beginnings = [name[:length] for name in names]
-                distances = _distances([beginning] * len(names), beginnings, edits)
-                within = distances <= edits
+                distances = _distances([beginning] * len(names), beginnings, 1)
+                within = distances <= 1
                 begun.append((run.numbers[positions[within]], distances[within]))
         return _nearest(begun)
 

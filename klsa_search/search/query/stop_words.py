@@ -22,6 +22,11 @@ from klsa_search.search.query.interpretation import Word
 from klsa_search.search.query.matching import containing_phrase, count_in_documents, pattern_names
 from klsa_search.search.query.syntax import Clause, in_capitals
 
+SHORT: Final = 3
+"""Largest number of words of a query in which stop words in capitals, and all operators, count. On
+judged queries with operators added, larger values lose.
+"""
+
 _MAY_BE_MEANT: Final = re.compile(r"(?<![^\W_])[A-Z]+(?![^\W_])|\w&\w")
 _AROUND: Final = ".,;:!?()[]'"
 _OPERATORS: Final = frozenset({"AND", "OR", "NOT"})
@@ -62,15 +67,14 @@ class StopWords:
         """Return those of the words that are stop words of the forward index."""
         return [word for word in words if word.number == NO_TERM and self._is_stop_word(word.text)]
 
-    def meant(self, query: str, longest: int) -> list[Clause]:
+    def meant(self, query: str) -> list[Clause]:
         """Return a short query as clauses, with phrases for stop words that it means, or none.
 
-        longest  number of words of a short query
         A stop word is meant if it is in capitals and other words are not: *IT department*. One of a
         single letter, only behind the words it belongs to: *vitamin A*. All of *AT&T*, *A/C* and
         *A.I.* are. Cost: 0.5 µs for most queries.
         """
-        if not _MAY_BE_MEANT.search(query) or len(written := query.split()) > longest:
+        if not _MAY_BE_MEANT.search(query) or len(written := query.split()) > SHORT:
             return []
         shouted = in_capitals(query) and len(written) > 1
         clauses: list[Clause] = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Final, NamedTuple
 
@@ -30,7 +30,10 @@ def lengths_by_first_term(sequences: Iterable[Terms]) -> dict[str, list[int]]:
 
 
 class Synonyms:
-    """The synonyms of an index, by terms, so that they apply to all forms of a word; immutable."""
+    """The synonyms of an index, by terms, so that they apply to all forms of a word; immutable.
+
+    first_terms  the first term of each sequence that has synonyms
+    """
 
     def __init__(self, as_written: Mapping[str, Sequence[str]], analyzer: Analyzer) -> None:
         self.as_written = as_written
@@ -45,16 +48,12 @@ class Synonyms:
                         by_terms.setdefault(terms, {}).setdefault(synonym.terms, synonym)
         self._of = {terms: tuple(synonyms.values()) for terms, synonyms in by_terms.items()}
         self._lengths = lengths_by_first_term(self._of)
+        self.first_terms = self._lengths.keys()
         self._terms = frozenset(chain.from_iterable(self._of))
 
     def __bool__(self) -> bool:
         """Return whether there are any."""
         return bool(self._of)
-
-    @property
-    def first_terms(self) -> Collection[str]:
-        """The first term of each sequence that has synonyms."""
-        return self._lengths.keys()
 
     def __contains__(self, term: object) -> bool:
         """Return whether a term occurs in a sequence with synonyms, so that it is not misspelt."""

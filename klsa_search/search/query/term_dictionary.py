@@ -161,9 +161,8 @@ class TermDictionary:
             return []
         analyzer, numbers = self._analyzer, self._snapshot.vocabulary.numbers
         forms = with_joined_prefixes(analyzer.folded(word), analyzer.languages)
-        return self._most_frequent(
-            {numbers[term] for term in map(analyzer.term, forms) if term in numbers}
-        )
+        terms = map(analyzer.term, forms)
+        return self._most_frequent({numbers[term] for term in terms if term in numbers})
 
     def _find_compounds(self, word: str) -> list[int]:
         """Return the terms of longer words that begin or end with a word, most frequent first.

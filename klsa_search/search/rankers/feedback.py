@@ -28,7 +28,7 @@ partitions, the sums of the features of the examples and the first documents of 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -270,16 +270,16 @@ def add_feedback(
         parts.append(expansion.expand(doc_ids, ones, of_all))
         weights.append(weight)
     positive = np.zeros(0, np.int64) if examples[0] is None else examples[0]
-    first = evidence.total(("first",), lambda: _first_of(snapshot, parts, positive, parameters.z))
+
+    def first_of() -> _First:
+        best, best_scores = largest_entries(scores, parameters.z)
+        values = {"parts": np.stack([part[best] for part in parts], axis=1)}
+        documents = BestDocuments.of(snapshot, best, best_scores, parameters.z, values)
+        return _First(documents, np.stack([part[positive] for part in parts], axis=1))
+
+    first = evidence.total(("first",), first_of)
     result = np.zeros(len(scores), np.float32)
     for part, weight, length in zip(parts, weights, first.lengths, strict=True):
         result += np.float32(weight) * (np.maximum(part, 0) / np.float32(length or 1))
     result = np.maximum(result, 0)
     return result if snapshot.live is None else result * snapshot.live.allowed
-
-
-def _first_of(snapshot: Snapshot, parts: Sequence[Scores], positive: DocIds, count: int) -> _First:
-    doc_ids, scores = largest_entries(parts[0], count)
-    values = {"parts": np.stack([part[doc_ids] for part in parts], axis=1)}
-    best = BestDocuments.of(snapshot, doc_ids, scores, count, values)
-    return _First(best, np.stack([part[positive] for part in parts], axis=1))

@@ -225,19 +225,12 @@ class Searcher:
 
     def is_quick(self, terms: Sequence[int]) -> bool:
         """Return whether a query with default parameters takes about a millisecond at most."""
-        frequencies = self._frequencies
+        frequencies, by_words = self._frequencies, self._defaults.ranker == "bm25"
+        is_fast = by_words and not self._defaults.boost_factors
         return (
-            self._partitions is None  # which may be on other machines
-            and self._is_fast_by_default
+            (is_fast or self._defaults_use_klsa_engine)  # or few documents are all scored
             and sum(frequencies[term] for term in terms if term >= 0) <= QUICK_POSTINGS
         )
-
-    @lazy_property
-    def _is_fast_by_default(self) -> bool:
-        if self._defaults.ranker == "bm25":
-            return not self._defaults.boost_factors
-        # Few documents are all scored, within a millisecond.
-        return self._defaults_use_klsa_engine
 
     @lazy_property
     def _frequencies(self) -> memoryview:
