@@ -113,6 +113,12 @@ def test_a_share_of_zero_does_not_match():
     assert found == pytest.approx([0.0, 1 / (1 + 2**-0.5)])
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_quality_far_from_chance_is_0():
+    found = Calibration(500.0, 0.0, 0.0).qualities(np.array([0.01]), 2, np.zeros(1, np.bool_))
+    assert found.tolist() == [0.0]
+
+
 @pytest.mark.parametrize("count", [1, 2, 6])
 def test_a_handful_of_documents_teaches_nothing(count, tmp_path):
     texts = ["Coolant leaks from a hose.", "Bald tyres slip.", "Oil of a pump."] * 2

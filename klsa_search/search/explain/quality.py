@@ -155,7 +155,7 @@ class Calibration(NamedTuple):
         weights = self if terms >= _FEWEST else Calibration(*_PRIOR)
         by_terms = weights.terms * np.log(terms) + weights.offset
         evidence = weights.share * _logit(shares) + by_terms + EXACT * exact
-        return np.asarray(np.where(shares > 0, 1 / (1 + np.exp(-evidence)), 0.0))
+        return np.asarray(np.where(shares > 0, _logistic(evidence), 0.0))
 
 
 class Quality:
@@ -224,12 +224,16 @@ def _logit(shares: Values) -> Values:
     return np.asarray(np.log(inner / (1 - inner)))
 
 
+def _logistic(log_odds: Values) -> Values:
+    with np.errstate(over="ignore"):  # an infinite divisor is a chance of 0
+        return np.asarray(1 / (1 + np.exp(-log_odds)))
+
+
 def _fit(features: Values, labels: Values, weight: float) -> Values:
     """Return weights of a logistic regression, from `_PRIOR` on, by Newton's method."""
     weights = _PRIOR.copy()
     for _ in range(_MAX_NEWTON_STEPS):
-        with np.errstate(over="ignore"):  # an infinite divisor is a chance of 0
-            chances = 1 / (1 + np.exp(-features @ weights))
+        chances = _logistic(features @ weights)
         gradient = weight * features.T @ (labels - chances) - (weights - _PRIOR)
         spread = weight * features.T @ (features * (chances * (1 - chances))[:, None])
         step = np.linalg.solve(spread + np.eye(len(weights)), gradient)
