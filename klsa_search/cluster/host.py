@@ -49,6 +49,9 @@ HITS_AT_ONCE: Final = 20
 MAX_SEARCHES: Final = 256
 """Number of searches that a host keeps between their rounds."""
 
+REQUEST_ERRORS: Final = KlsaError, IndexError
+"""Errors of a request, which the calling process raises again; IndexError for unused doc ids."""
+
 _Value = TypeVar("_Value")
 
 _log = logging.getLogger(__name__)
@@ -118,20 +121,8 @@ class HostedSearch(NamedTuple):
     ranking: tuple[Seeds, Answers] | None = None
 
 
-class FailedRequest(NamedTuple):
-    """An error of the request, which is raised again in the calling process."""
-
-    error: KlsaError | IndexError
-
-
-class VersionNotPrepared(NamedTuple):
-    """The answer of a host that does not have a version: it was started since, or it is old."""
-
-    version: str
-
-
-class _NotPreparedError(Exception):
-    """A version is not prepared."""
+class VersionNotPrepared(Exception):
+    """A host does not have a version: it was started since, or the version is old."""
 
 
 class PartitionHost:
@@ -175,13 +166,11 @@ class PartitionHost:
         return pickle.dumps(self.answer(*pickle.loads(call)), pickle.HIGHEST_PROTOCOL)  # noqa: S301 - of the cluster, whose processes trust each other
 
     def answer(self, method: str, *arguments: Any) -> Any:
-        """Return the result of a method; `FailedRequest` or `VersionNotPrepared` for its errors."""
+        """Return the result of a method, or an error of the request or the version."""
         try:
             return getattr(self, method)(*arguments)
-        except _NotPreparedError as error:
-            return VersionNotPrepared(str(error))
-        except (KlsaError, IndexError) as error:  # no document of a doc id
-            return FailedRequest(error)
+        except (*REQUEST_ERRORS, VersionNotPrepared) as error:
+            return error
 
     def refresh(self) -> LogPosition:
         """Read the log; return the last write."""
@@ -313,7 +302,7 @@ class PartitionHost:
         with self._lock:
             view = self._views.get(version) or self._restricted.get(version)
         if view is None:
-            raise _NotPreparedError(version)
+            raise VersionNotPrepared(version)
         return view
 
     def _restricted_part(self, version: str, filter_: FilterLike) -> State:

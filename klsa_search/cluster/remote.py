@@ -12,7 +12,7 @@ from uuid import uuid4
 
 from klsa_search.cluster.calls import Call, Replicas, Responses, call_all, current_tally, missing
 from klsa_search.cluster.host import (
-    FailedRequest,
+    REQUEST_ERRORS,
     HostedSearch,
     PublishedStatistics,
     Version,
@@ -175,23 +175,18 @@ class RemotePartitions:
     def read(self, version: Version, calls: Sequence[Call | None], first: int) -> Responses:
         """Return the answers to calls in a version; a host that was restarted is prepared again."""
         answers = self._call(calls, first)
-        stale = {
-            n for n, answer in answers.values.items() if isinstance(answer, VersionNotPrepared)
-        }
+        stale = {n for n, value in answers.values.items() if isinstance(value, VersionNotPrepared)}
         if not stale:
             return answers
         prepared = self.prepare(version, stale)
         again = [call if n in prepared else None for n, call in enumerate(calls)]
         repeated = self._call(again, first)
-        answered = {
-            n: answer for n, answer in answers.values.items() if n not in stale
-        } | repeated.values
-        failed = answers.failed | repeated.failed
+        values, failed = answers.values | repeated.values, answers.failed | repeated.failed
         for number in stale:
-            if isinstance(answered.get(number, VersionNotPrepared("")), VersionNotPrepared):
-                answered.pop(number, None)
+            if isinstance(values[number], VersionNotPrepared):
+                del values[number]
                 failed.setdefault(number, _CHANGED)
-        return Responses(answered, failed)
+        return Responses(values, failed)
 
     def write(
         self,
@@ -228,8 +223,8 @@ class RemotePartitions:
         first = replica % self._replicas.replicas
         answers = call_all(self._replicas, calls, first=first, alone=alone, timeout=timeout)
         for answer in answers.values.values():
-            if isinstance(answer, FailedRequest):
-                raise answer.error
+            if isinstance(answer, REQUEST_ERRORS):
+                raise answer
         return answers
 
 

@@ -206,11 +206,7 @@ class DeltaBuilder:
         self._scales.extend(segment.scales)
 
     def _append(
-        self,
-        starts: Numbers,
-        features: _Rows,
-        vectors: npt.NDArray[np.int8],
-        diagonals: _Values,
+        self, starts: Numbers, features: _Rows, vectors: npt.NDArray[np.int8], diagonals: _Values
     ) -> None:
         self._features.extend(features, starts)
         self._vectors.extend(vectors)

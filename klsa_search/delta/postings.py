@@ -170,11 +170,7 @@ class DeltaPostings:
         self._kept = [base]
 
     def segments(
-        self,
-        forward: Forward,
-        lengths: npt.NDArray[np.int32],
-        latest: SparseRows,
-        average: float,
+        self, forward: Forward, lengths: npt.NDArray[np.int32], latest: SparseRows, average: float
     ) -> list[Segment]:
         """Return segments of all documents.
 

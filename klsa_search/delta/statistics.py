@@ -181,10 +181,7 @@ def trained_statistics(generation: Path) -> TrainedStatistics | None:
 
 
 def training_of(
-    generation: Path,
-    postings: Postings,
-    common: Numbers,
-    lengths: npt.NDArray[np.int32],
+    generation: Path, postings: Postings, common: Numbers, lengths: npt.NDArray[np.int32]
 ) -> TrainedStatistics:
     """Return the statistics of the training of a generation: those stored, or of its documents.
 

@@ -172,10 +172,7 @@ class Index(Writer, Configuration):
     rule_warnings = delegated("_reader", Reader.rule_warnings)
 
     def search(
-        self,
-        query: str | Query,
-        k: int = 10,
-        **options: Unpack[SearchOptions],
+        self, query: str | Query, k: int = 10, **options: Unpack[SearchOptions]
     ) -> SearchResults:
         """Return the k best documents with titles, snippets and metadata. See `rank`.
 

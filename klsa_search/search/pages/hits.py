@@ -141,10 +141,7 @@ def fetch_hits(opened: State, state: State, plan: QueryPlan, top: TopDocs) -> tu
 
 
 def _highlights(
-    state: State,
-    plan: QueryPlan,
-    hit: Hit,
-    weights: Mapping[str, float],
+    state: State, plan: QueryPlan, hit: Hit, weights: Mapping[str, float]
 ) -> dict[str, Highlight]:
     """Return highlights of title, snippet, and a passage of each other field.
 

@@ -14,11 +14,7 @@ from klsa_search.core.parameters import SearchParameters
 from klsa_search.errors import EmbedderFailed, PartitionMissing, QueryError
 from klsa_search.search.engine.evidence import Answers, SharedAnswers, added
 from klsa_search.search.explain.explanation import Explanation
-from klsa_search.search.models import (
-    EmbeddedQuery,
-    EmbeddedSpaces,
-    embedded_query,
-)
+from klsa_search.search.models import EmbeddedQuery, EmbeddedSpaces, embedded_query
 from klsa_search.search.pages.assembly import assemble_results, checked_rerank
 from klsa_search.search.pages.collectors import collect, count_matches
 from klsa_search.search.pages.facets import Facet
@@ -38,12 +34,7 @@ from klsa_search.search.parts.part_search import (
 )
 from klsa_search.search.parts.part_set import PartSearches
 from klsa_search.search.parts.reader import Reader
-from klsa_search.search.parts.reading import (
-    global_doc_ids,
-    masks_of,
-    positions_of,
-    rank_queries,
-)
+from klsa_search.search.parts.reading import global_doc_ids, masks_of, positions_of, rank_queries
 from klsa_search.search.query.interpretation import QueryInterpretation
 from klsa_search.search.query.query import Query
 from klsa_search.search.rankers import RANKERS

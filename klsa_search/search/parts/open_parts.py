@@ -91,8 +91,7 @@ class LocalGroup:
         statistics = None
         if facts.terms is not None:
             statistics = CollectionStatistics.of(
-                [statistics_of(generation.state) for generation in self._generations],
-                facts.lengths,
+                [statistics_of(generation.state) for generation in self._generations], facts.lengths
             )
         parts = [
             generation.configure(facts.configuration, statistics)

@@ -35,13 +35,7 @@ from klsa_search.search.filters.masks import FilterLike, key_of
 from klsa_search.search.pages.planning import QueryPlan
 from klsa_search.search.pages.results import Hit
 from klsa_search.search.parts.joined import joined
-from klsa_search.search.parts.part_search import (
-    PartPage,
-    PartPlan,
-    PartRequest,
-    PartSearch,
-    Seeds,
-)
+from klsa_search.search.parts.part_search import PartPage, PartPlan, PartRequest, PartSearch, Seeds
 from klsa_search.search.parts.reading import max_doc
 from klsa_search.search.query.matching import documents_with
 from klsa_search.search.state.state import (
@@ -219,10 +213,7 @@ class PartSet(ABC):
         part = self.parts[number]
         info = part.info
         facts = self.facts._replace(
-            path=info.path,
-            manifest=info.manifest,
-            documents=info.documents,
-            last_write=info.last,
+            path=info.path, manifest=info.manifest, documents=info.documents, last_write=info.last
         )
         return replace(self, facts=facts, parts=(part,))
 

@@ -118,9 +118,7 @@ class LiveStatistics:
         )
 
     def kept(
-        self,
-        replaced: Sequence[tuple[int, int | None]],
-        counts: Callable[[DocIds], SparseRows],
+        self, replaced: Sequence[tuple[int, int | None]], counts: Callable[[DocIds], SparseRows]
     ) -> list[tuple[int, int]]:
         """Return those live documents that others replace with the same words, and these.
 
