@@ -64,7 +64,8 @@ from klsa_search.indexing.weighing import MOST, open_training, train
 from klsa_search.kernels.bm25 import quantised_length
 from klsa_search.kernels.postings import postings_of_arrays
 from klsa_search.search.index import Index
-from klsa_search.search.parts.open_reader import open_reader
+from klsa_search.search.parts.open_parts import OpenParts
+from klsa_search.search.parts.reader import Reader
 from klsa_search.search.parts.reading import added_spaces
 from klsa_search.search.rankers import needs_eigenvectors
 from klsa_search.storage.arrays import (
@@ -175,7 +176,7 @@ def build_divided(
         return built
 
     write_generation(path, collection, write, report, replace=replace, replay=replay)
-    return Index(open_reader(path))
+    return Index(Reader(OpenParts(path)))
 
 
 _Sizes = dict[Literal["documents", "passages"], list[int]]

@@ -15,7 +15,7 @@ from klsa_search.core.build_settings import Tokenizer
 from klsa_search.core.lazy import delegated, delegated_property
 from klsa_search.core.parameters import SearchParameters
 from klsa_search.core.wording import counted
-from klsa_search.errors import SettingsError
+from klsa_search.errors import SettingsError, StoreError
 from klsa_search.search.configuration import Configuration
 from klsa_search.search.engine.snapshot import IndexArrays
 from klsa_search.search.explain.explanation import Explanation
@@ -30,7 +30,7 @@ from klsa_search.search.parts.merged_search import (
     score_parts,
     search_parts,
 )
-from klsa_search.search.parts.open_reader import open_reader, reopened, reopening
+from klsa_search.search.parts.open_parts import OpenParts, reopened
 from klsa_search.search.parts.reader import Reader
 from klsa_search.search.parts.suggestions import suggest
 from klsa_search.search.query.query import Query, SearchOptions, VectorLike, as_query
@@ -106,7 +106,17 @@ class Index(Writer, Configuration):
         >>> pickle.loads(pickle.dumps(index))
         <Index reports generation 000001: 6 documents>
         """
-        return _reopened, reopening(self._reader)
+        reader, moment = self._reader, None
+        parts = reader.parts
+        if reader.is_read_only:
+            facts = parts.facts
+            if facts.terms is not None or parts.parts[0].info.restricted:
+                raise StoreError(
+                    "a restricted index, and a snapshot of several partitions, cannot be pickled; "
+                    "pickle the index itself"
+                )
+            moment = facts.manifest, facts.last_write, facts.configuration
+        return _reopened, (reader.path.absolute(), reader.settings.tokenizer, moment)
 
     def snapshot(self) -> Self:
         """Return a read-only view of the present state; it closes with this index.
@@ -345,7 +355,7 @@ class Index(Writer, Configuration):
 
 
 def _reopened(*facts: Any) -> Index:
-    return Index(reopened(*facts))
+    return Index(Reader(reopened(*facts)))
 
 
 def open_index(
@@ -380,7 +390,7 @@ def open_index(
     checked_argument("embedders", embedders, Mapping, NoneType)
     models = Models.opened(embedders or {}, reranker)
     folder = _located(Path(checked_argument("path", path, str, os.PathLike)))
-    index = Index(open_reader(folder, models))
+    index = Index(Reader(OpenParts(folder), models=models))
     try:
         for entry in index.manifest.vectors:
             if entry.name in models.embedders:

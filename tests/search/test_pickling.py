@@ -12,7 +12,7 @@ import pytest
 
 from klsa_search import build, open_index
 from klsa_search.errors import IndexNotFound, QueryError, StoreError
-from klsa_search.search.parts import open_reader
+from klsa_search.search.parts import open_parts
 from klsa_search.storage.maintenance import delete_index
 from tests.search.conftest import DOCUMENTS
 from tests.search.test_closing import held
@@ -77,7 +77,7 @@ def test_a_snapshot_does_not_open_another_build_of_the_same_name(path, monkeypat
     with build([LATER], name="t", home=path.parent) as other:
         assert other.generation == index.generation
         same_time = other.manifest.model_copy(update={"build": built})
-        monkeypatch.setattr(open_reader, "read_manifest", lambda _: same_time)
+        monkeypatch.setattr(open_parts, "read_manifest", lambda _: same_time)
         with pytest.raises(IndexNotFound, match="no longer exists"):
             pickle.loads(packed)
 

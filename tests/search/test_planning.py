@@ -13,7 +13,8 @@ from klsa_search.search.pages.assembly import assemble_results
 from klsa_search.search.pages.collectors import collect
 from klsa_search.search.pages.hits import fetch_hits
 from klsa_search.search.pages.planning import plan_search
-from klsa_search.search.parts.open_reader import open_reader
+from klsa_search.search.parts.open_parts import OpenParts
+from klsa_search.search.parts.reader import Reader
 from klsa_search.search.state.state import open_state
 
 PARTS = ("pump", "leak", "seal", "oil", "valve")
@@ -81,7 +82,7 @@ def searched(state, request, models):
 )
 def test_steps_on_a_state_find_what_the_index_finds(index, state, options):
     models = MODELS if "rerank" in options else NO_MODELS
-    with closing(Index(open_reader(index.path.parent, models))) as opened:
+    with closing(Index(Reader(OpenParts(index.path.parent), models=models))) as opened:
         for query in ("oil valve", "d4", "leak -w3"):
             expected = opened.search(query, **options)
             assert searched(state, Query(query, **options), models) == expected, query

@@ -9,11 +9,13 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
+from klsa_search.analysis.tokenizers import trust
 from klsa_search.collection.vectors import of_spaces
-from klsa_search.errors import KlsaError, StoreError
+from klsa_search.errors import IndexNotFound, KlsaError, StoreError
 from klsa_search.search.batches import WriteResult
 from klsa_search.search.engine.collection_statistics import CollectionStatistics
 from klsa_search.search.parts.generation import Batch, OpenGeneration
@@ -22,9 +24,10 @@ from klsa_search.search.parts.reading import dimensions
 from klsa_search.search.state.state import QueryConfiguration, statistics_of
 from klsa_search.storage.catalog_entry import Stamp, entry_stamp, read_entry
 from klsa_search.storage.current import current_build, has_partitions
+from klsa_search.storage.directories import is_index
 from klsa_search.storage.documents import not_found
 from klsa_search.storage.generations import writing
-from klsa_search.storage.manifest import SpaceEntry, read_manifest, stored_settings
+from klsa_search.storage.manifest import Manifest, SpaceEntry, read_manifest, stored_settings
 from klsa_search.storage.partitions import (
     generations_of_build,
     open_collection_terms,
@@ -38,6 +41,9 @@ from klsa_search.storage.write_log_writer import write_time
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+Moment = tuple[Manifest, LogPosition, QueryConfiguration]
+"""Of a snapshot: the manifest of its generation, the last write, and what queries used."""
 
 
 class PartGroup(Protocol):
@@ -108,14 +114,14 @@ class OpenParts:
     Synonyms and query settings belong to the index, not to a part, so that they change in all of
     them in one step.
 
-    open_group  opens the parts of a build
+    open_group  opens the parts of a build, by default in this process
     pinned      facts about the only build that is read; by default that in use is, and its writes
     """
 
     def __init__(
         self,
         path: Path,
-        open_group: Callable[[IndexFacts], PartGroup],
+        open_group: Callable[[IndexFacts], PartGroup] = LocalGroup,
         pinned: IndexFacts | None = None,
     ) -> None:
         self._path, self._open_group = path, open_group
@@ -308,3 +314,30 @@ class OpenParts:
 
 def _models(spaces: Iterable[SpaceEntry]) -> dict[str, tuple[str | None, int]]:
     return {space.name: (space.fingerprint, space.dimension) for space in spaces}
+
+
+def reopened(path: Path, tokenizer: str | None, moment: Moment | None) -> OpenParts:
+    """Open a pickled index, or its generation as it was at the moment of a snapshot.
+
+    path       that it had
+    tokenizer  trusted by the process that pickled the index; unpickling trusts that process
+    IndexNotFound if there is no such index, or another build has the path of the generation.
+    """
+    if tokenizer is not None:
+        trust(tokenizer)
+    if moment is None:
+        if not is_index(path.parent):
+            raise IndexNotFound(
+                f"no index at `{path.parent}`, the path of the pickled index; restore the folder, "
+                "or open the index with open_index"
+            )
+        return OpenParts(path.parent)
+    manifest, last, configuration = moment
+    # Another build may have the name of one that was deleted, and its date and duration.
+    if not path.is_dir() or read_manifest(path) != manifest:
+        raise IndexNotFound(
+            f"generation `{path}` of the pickled snapshot no longer exists; open the index and "
+            "take a new snapshot"
+        )
+    facts = IndexFacts(path, manifest, configuration, [path])
+    return OpenParts(path.parent, partial(LocalGroup, until=last), facts)

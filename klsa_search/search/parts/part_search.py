@@ -29,8 +29,7 @@ from klsa_search.search.pages.collectors import (
     values_of,
 )
 from klsa_search.search.pages.facets import Facet
-from klsa_search.search.pages.hit_explanations import explanation_of
-from klsa_search.search.pages.hits import fetch_hits
+from klsa_search.search.pages.hits import explanation_of, fetch_hits
 from klsa_search.search.pages.named_documents import id_match_of
 from klsa_search.search.pages.planning import QueryPlan, plan_search
 from klsa_search.search.pages.results import Hit
