@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain, groupby
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 from klsa_search import _native
@@ -157,8 +158,4 @@ class AnalysisWorkers(WorkerPool[AnalysedTexts, NumberedTexts]):
 
 def serve() -> None:
     """Run a worker process, which gets a `TermNumbering`, then batches."""
-
-    def begin(numbering: TermNumbering) -> Callable[[AnalysedTexts], NumberedTexts]:
-        return numbering.numbered
-
-    answer_requests(begin)
+    answer_requests(attrgetter("numbered"))

@@ -323,7 +323,7 @@ def _in_one_object(names: Iterable[str]) -> dict[str, list[str]]:
     with_text = [
         outer
         for outer, inner in objects.items()
-        if PLAIN.texts_in(inner) or any(name.lower() in COMMON_NAMES["text"] for name in inner)
+        if any(name.lower() in COMMON_NAMES["text"] for name in inner)
     ]
     if not with_text and "geometry" in names and "properties" in objects:
         with_text = ["properties"]  # of GeoJSON: a name alone
@@ -369,7 +369,7 @@ def with_prose(
     if not lengths:  # short ones are named for texts, as in `messages.text`
         for path, texts in values.items():
             parent, _, name = path.rpartition(".")
-            if parent and name.lower() in (*TEXT_NAMES, *COMMON_NAMES["text"]):
+            if parent and name.lower() in COMMON_NAMES["text"]:
                 lengths.setdefault(parent, {})[path] = sum(map(len, texts))
     if not lengths:
         return columns

@@ -108,11 +108,7 @@ def recognised(
 
     Commas are preferred if they divide the first row into a header. Otherwise delimiters are ranked
     by whether they give a header, by the share of rows as long as the first, and by the number of
-    columns. Blanks divide cells, as R writes them, if no other delimiter gives a header, and all
-    rows are of one length. Single quotes are recognised by a header that begins with one, and
-    backslashes before quotes if the sample cannot be read without them. A first line `sep=;`, as
-    Excel reads it, names the delimiter. Up to `MAX_PREAMBLE` lines of fewer cells may stand before
-    the header.
+    columns; then blanks, and up to `MAX_PREAMBLE` lines of fewer cells before a header, are tried.
     """
     sample, is_complete = _sample(path, encoding)
     mark = _MARK.match(sample)
@@ -226,15 +222,10 @@ _AHEAD: Final = 100  # rows that show whether the header lacks the first column
 
 
 def documents(path: Path, intake: Intake, kind: Literal["csv", "tsv"]) -> Iterator[Document]:
-    """Stream the documents of one file; the header names the columns.
+    """Stream the documents of one file by the rules of docs/reference/import-formats.md.
 
-    The header needs `title` or `text` (in any case), unless columns are named or have common names
-    (`Columns.completed`); lines of a title before it are left out. Without `_id` or `id` the
-    documents are numbered. Other columns become metadata, as strings. Encoding, delimiter and
-    quoting of CSV are recognised; otherwise it follows RFC 4180 strictly. TSV has no quoting,
-    unless `recognised_tsv` finds it: a tab always ends a field, a newline a record. A row with more
-    or fewer cells than the header is refused, unless the additional ones are blank, or those that
-    it lacks are metadata, which Excel leaves out. Rows of blank cells are skipped.
+    Encoding, delimiter and quoting of CSV are recognised; otherwise it follows RFC 4180 strictly.
+    TSV has no quoting, unless `recognised_tsv` finds it.
     """
     # The limit is global to the process, so it is only ever raised.
     csv.field_size_limit(max(csv.field_size_limit(), LONGEST_FIELD))

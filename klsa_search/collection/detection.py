@@ -159,17 +159,15 @@ def _table_in(path: Path) -> str | None:
     head_lines = decoded_head(head_bytes(path, _TABLE), encoding).splitlines()[:SAMPLE]
     lines = list(filter(str.strip, head_lines))
     cells = [cell.strip(' "') for cell in lines[0].split("\t")] if len(lines) > 2 else []
-    is_wide = len(cells) > 2 or (len(cells) == 2 and all(map(_names_field, cells)))
+    names_field = [
+        may_name_ids(name) or any(PLAIN.common(role, [name]) for role in COMMON_NAMES)
+        for name in cells
+    ]
+    is_wide = len(cells) > 2 or (len(cells) == 2 and all(names_field))
     has_rows = all(line.count("\t") == len(cells) - 1 for line in lines)
     if is_wide and has_rows and is_header(cells, PLAIN):
         return "csv" if encoding else "tsv"
     return None
-
-
-def _names_field(name: str) -> bool:
-    """Return whether a name is a usual one for IDs, titles or texts."""
-    common = any(PLAIN.common(role, [name]) for role in COMMON_NAMES)
-    return common or name.lower() in USUAL_NAMES or may_name_ids(name)
 
 
 def table_format(path: Path) -> str | None:

@@ -24,9 +24,8 @@ from klsa_search.errors import CollectionError
 def documents(path: Path, intake: Intake, *, may_number: bool = True) -> Iterator[Document]:
     """Stream the documents of one file; blank lines are skipped, invalid ones refused.
 
-    If the first object has no id, all are numbered, if allowed; if it has no title and text, names
-    as in `Columns.completed` are used for objects without. Requests of Elasticsearch's bulk API are
-    read as their documents.
+    may_number  whether all are numbered if the first has no ID
+    Requests of Elasticsearch's bulk API are read as their documents.
     """
     records = _documents_of_requests(_records(path, intake), path, intake)
     yield from intake.documents(path, records, has_ids=not may_number)
@@ -172,8 +171,7 @@ def json_documents(path: Path, intake: Intake) -> Iterator[Document]:
     """Stream the documents of one file; TruncatedFile where it is not valid JSON.
 
     The file is an array of objects or texts, objects or arrays of objects one after another, or one
-    object around a list of documents, which may be nested deeper; or an object with a document for
-    each ID.
+    object, see `layout_of`.
     """
     is_array = head(path, CHUNK).lstrip(_BLANKS).startswith("[")
     rows = elements(path) if is_array else _values(path)

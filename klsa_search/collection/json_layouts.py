@@ -7,7 +7,6 @@ from typing import Any, Final, NamedTuple
 
 from klsa_search.collection.columns import (
     COMMON_NAMES,
-    ID_NAMES,
     PLAIN,
     TEXT_NAMES,
     Columns,
@@ -114,7 +113,7 @@ def _is_document(record: Mapping[str, Any], columns: Columns = PLAIN) -> bool:
     names = _plain_names(record)
     if not set(TEXT_NAMES).isdisjoint(names):
         return True
-    has_id = _has_id(names)
+    has_id = bool(PLAIN.common("id", names))
     texts = [name.lower() for name in names if name.lower() in COMMON_NAMES["text"]]
     lists = dict(_lists(record))
     roles = [columns.common(role, names) for role in ("title", "text")]
@@ -148,7 +147,7 @@ def _inner_document(record: Mapping[str, Any], columns: Columns = PLAIN) -> Layo
             return None
         path, inner = f"{path}{names[0]}.", inner[names[0]]
         plain = _plain_names(inner)
-        has_id = _has_id(plain)
+        has_id = bool(PLAIN.common("id", plain))
         if columns.names():
             if any(has_path(inner, name) for name in columns.names()):
                 break
@@ -228,22 +227,17 @@ def _by_id(content: Mapping[str, Any]) -> list[Any] | None:
 
 def _texts_by_id(content: Mapping[str, Any]) -> list[Any] | None:
     are_texts = all(isinstance(value, str) for value in content.values())
-    if not are_texts or not {*ID_NAMES, *COMMON_NAMES["id"]}.isdisjoint(content):
+    if not are_texts or not COMMON_NAMES["id"].isdisjoint(content):
         return None
     return [{"id": id_, "text": text} for id_, text in content.items()]
 
 
-def _has_id(names: list[str]) -> bool:
-    return bool(PLAIN.id_in(names) or PLAIN.common("id", names))
-
-
 def _has_title_or_text(names: list[str]) -> bool:
-    return not PLAIN.lacks(names) or any(PLAIN.common(role, names) for role in ("title", "text"))
+    return any(PLAIN.common(role, names) for role in ("title", "text"))
 
 
 def _has_text(record: Any) -> bool:
-    names = _plain_names(record) if isinstance(record, dict) else []
-    return bool(PLAIN.texts_in(names) or PLAIN.common("text", names))
+    return isinstance(record, dict) and bool(PLAIN.common("text", _plain_names(record)))
 
 
 def _has_texts(rows: list[Any]) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, is_dataclass
 from typing import Any, Final
 
-from klsa_search.collection.columns import COMMON_NAMES, PLAIN, USUAL_NAMES
+from klsa_search.collection.columns import COMMON_NAMES, PLAIN
 from klsa_search.collection.json_values import json_value
 from klsa_search.collection.vectors import VECTORS
 from klsa_search.errors import CollectionError
@@ -105,10 +105,10 @@ def _is_document(source: Mapping[Any, Any]) -> bool:
     `title` or `text`, unless they have an ID and a text, or all names are those of documents.
     """
     names = list(map(str, source))
-    common = {role: PLAIN.common(role, names) for role in COMMON_NAMES}
     texts = list(filter(None, [PLAIN.title_in(names), *PLAIN.texts_in(names)]))
     has_id = isinstance(json_value(source.get(PLAIN.id_in(names))), str | int | float)
     if all(isinstance(value, str) for value in source.values()):
-        is_named = {*USUAL_NAMES}.union(*common.values()).issuperset(names)
-        return bool(texts or common["title"] or common["text"]) and (has_id or is_named)
+        common = {role: PLAIN.common(role, names) for role in COMMON_NAMES}
+        is_named = set[str]().union(*common.values()).issuperset(names)
+        return bool(common["title"] or common["text"]) and (has_id or is_named)
     return has_id or any(isinstance(source.get(name), str) for name in texts)

@@ -86,10 +86,7 @@ _BARE: Final = "neither title nor abstract; other fields are the text"
 def documents(path: Path, intake: Intake) -> Iterator[Document]:
     """Stream the documents of one bibliography: a reference each, with its abstract as text.
 
-    The ID is that of the reference, or its number in a file in which one has none. Authors,
-    editors and keywords are lists. A reference with neither title nor abstract has its other fields
-    as text. Encodings are detected as in text files. What is not a reference is refused. Memory:
-    the file.
+    What is not a reference is refused. Memory: the file.
     """
     decoded = decoded_lines(path, intake.options.encoding, partial(intake.note, path))
     text = io.StringIO("".join(line for _, line in decoded), newline=None).getvalue()

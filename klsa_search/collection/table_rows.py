@@ -12,7 +12,6 @@ from typing import Any, Final, NamedTuple
 from klsa_search.collection.columns import (
     COMMON_NAMES,
     ID_NAMES,
-    TEXT_NAMES,
     USUAL_NAMES,
     Columns,
     listed,
@@ -88,10 +87,6 @@ def row_documents(
 
     ahead  returns the cells of the rows that have no faults, read once more
     fault  returns why the cells of a row cannot be read; None if they can
-
-    A first column without a name, as pandas and R write it, or with one such as `Ticket ID` is the
-    ID if no other column is and its values differ. Lines of one cell at the end, after a blank one,
-    and totals without an ID, are left out.
     """
     key = _key(header, ahead) if _has_key(header, ahead, intake.columns) else None
     table = _table(path, intake, header, key, rows, ahead, fault)
@@ -309,7 +304,7 @@ def is_header(cells: list[str], columns: Columns) -> bool:
     except CollectionError:
         return False
     # Exact names only, as the last words of a sentence may be `product description`, too.
-    common = {"title", *TEXT_NAMES, *COMMON_NAMES["title"], *COMMON_NAMES["text"]}
+    common = COMMON_NAMES["title"] | COMMON_NAMES["text"]
     return bool(columns.title or columns.text or names & common)
 
 

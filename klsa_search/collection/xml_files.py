@@ -39,9 +39,7 @@ def documents(path: Path, intake: Intake) -> Iterator[Document]:
     """Stream the documents of one file; TruncatedFile where it is not valid XML.
 
     A document is the element with attributes or elements as its fields that is repeated and has
-    most of the text. Attributes and elements are fields by their names without a namespace;
-    repeated ones are lists, nested ones have dotted paths. The name of a field of Solr is its
-    attribute `name`. Memory: one document.
+    most of the text. Memory: one document.
     """
     record = _record_path(path)
     if record is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, NamedTuple
@@ -140,19 +140,22 @@ def normalise_space(text: str) -> str:
     return _PARAGRAPH_END.sub("\n\n", lines).strip()
 
 
-def metadata_of(**fields: str | None) -> dict[str, str]:
-    """Return metadata without blank values and values that cannot be stored."""
-    values = {name: normalise_space(value) for name, value in fields.items() if value}
+def metadata_of(dates: Iterable[str | None], **fields: str | None) -> dict[str, str]:
+    """Return metadata in one line each, without values that are blank or cannot be stored.
+
+    dates  of which the first in ISO 8601 is the date
+    """
+    fields["date"] = next(filter(_is_iso_date, dates), None)
+    values = {name: one_line(value) for name, value in fields.items() if value}
     return {name: value for name, value in values.items() if value and not text_fault(value)}
 
 
-def iso_date(text: str | None) -> str | None:
-    """Return a date or time if it is in ISO 8601, otherwise None."""
+def _is_iso_date(text: str | None) -> bool:
     try:
         datetime.fromisoformat(text or "")
     except ValueError:
-        return None
-    return text
+        return False
+    return True
 
 
 def check_storable(content: Content) -> Content:

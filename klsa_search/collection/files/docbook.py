@@ -12,7 +12,6 @@ from klsa_search.collection.files.content import (
     ITEM,
     Content,
     SectionBuilder,
-    iso_date,
     metadata_of,
     one_line,
 )
@@ -99,8 +98,8 @@ def _metadata(root: Any) -> dict[str, str]:
         return {}
     author, date = info.find(".//{*}author"), info.find("{*}pubdate")
     return metadata_of(
-        author=None if author is None else one_line(" ".join(author.itertext())),
-        date=None if date is None else iso_date(date.text),
+        [None if date is None else date.text],
+        author=None if author is None else " ".join(author.itertext()),
         language=root.get("lang") or root.get("{http://www.w3.org/XML/1998/namespace}lang"),
     )
 

@@ -32,8 +32,7 @@ class FileFormat(NamedTuple):
     module  module of this package whose `read`, or the function after a colon, reads it, imported
             at the first file
     extra   whether it needs packages of the extra `files`
-    is_text
-            whether files are text in some encoding
+    is_text whether files are text in some encoding
     """
 
     name: str

@@ -22,7 +22,6 @@ from klsa_search.collection.files.content import (
     Section,
     SectionBuilder,
     Unreadable,
-    iso_date,
     metadata_of,
     one_line,
 )
@@ -85,8 +84,8 @@ def content_of(page: str) -> Content:
         title=named or first,
         sections=builder.sections(),
         metadata=metadata_of(
+            map(meta.get, _DATES),
             author=meta.get("author"),
-            date=next(filter(None, (iso_date(meta.get(name)) for name in _DATES)), None),
             language=root.get("lang") or root.get("xml:lang"),
         ),
     )
@@ -202,7 +201,5 @@ def read_epub(path: Path) -> Iterator[Content]:
     yield Content(
         title=one_line(value("title") or ""),
         sections=sections,
-        metadata=metadata_of(
-            author=value("creator"), date=iso_date(value("date")), language=value("language")
-        ),
+        metadata=metadata_of([value("date")], author=value("creator"), language=value("language")),
     )

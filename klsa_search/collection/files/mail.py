@@ -60,7 +60,7 @@ def _content(data: bytes, encoding: str | None) -> Content:
             for section in _sections(subject if number else "", parts)
         ],
         metadata=metadata_of(
-            author=_header(message, "From"), date=_date(message), to=_header(message, "To")
+            [_date(message)], author=_header(message, "From"), to=_header(message, "To")
         ),
     )
 

@@ -10,7 +10,7 @@ import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from klsa_search.collection.columns import names_versions
 from klsa_search.collection.files.content import (
@@ -137,7 +137,7 @@ def _fields(front: str, *, is_yaml: bool) -> tuple[dict[str, Any], bool]:
 
     is_valid = True
     try:
-        read = _loads_yaml(front) if is_yaml else tomllib.loads(front, parse_float=_Written)
+        read = _loads_yaml(front) if is_yaml else tomllib.loads(front, parse_float=_decimal)
         if not isinstance(read, dict):
             raise ValueError("no fields")
         fields = {str(name): json_value(value) for name, value in _plain(read).items()}
@@ -152,44 +152,41 @@ def _fields(front: str, *, is_yaml: bool) -> tuple[dict[str, Any], bool]:
     return lowered if language is None else {"language": language, **lowered}, is_valid
 
 
-class _Written(float):
-    """A number, and how it is written: 1.10."""
-
-    written: str
-
-    def __new__(cls, written: str, value: float | None = None) -> Self:
-        """Return the number of a text, by default as Python reads it."""
-        number = super().__new__(cls, written if value is None else value)
-        number.written = written
-        return number
+def _decimal(written: str) -> float | str:
+    """Return a number, as a text if it loses digits: 3.10 would be 3.1."""
+    return written if re.fullmatch(r"-?\d+\.\d*0", written) else float(written)
 
 
 class _Switch(str):
     """A word that YAML takes for a truth value, as it is written: no, yes, off or on."""
 
 
+_SCALARS: Final = {
+    "null": ("~|null|Null|NULL|", ["~", "n", "N", ""]),
+    "bool": ("(?i:true|false|yes|no|on|off)", [*"tTfFyYnNoO"]),
+    "int": (r"-?(?:0|[1-9]\d*)|0x[\da-fA-F]+", [*"-0123456789"]),
+    "float": (r"-?\d+\.\d*[1-9]", [*"-0123456789"]),
+}
+"""Plain values that are no texts, and their first characters: not 00123, 12:30, +49 and 1.10."""
+
+
 def _loads_yaml(text: str) -> Any:
-    """Return the value of YAML as its version 1.2 reads it: 00123, 12:30 and +49 are texts."""
+    """Return the value of YAML, about as its version 1.2 reads it."""
     import yaml
 
-    loader = type("Loader", (yaml.SafeLoader,), {})
+    class Loader(yaml.SafeLoader):  # type: ignore[misc]  # yaml has no types
+        yaml_implicit_resolvers: ClassVar[dict[str, list[Any]]] = {}
 
-    def construct_float(self: Any, node: Any) -> Any:
-        value = self.construct_yaml_float(node)
-        return node.value if ":" in node.value else _Written(node.value, value)
+        def construct_switch(self, node: Any) -> Any:
+            is_bool = node.value.lower() in ("true", "false")
+            return self.construct_yaml_bool(node) if is_bool else _Switch(node.value)
 
-    def construct_int(self: Any, node: Any) -> Any:
-        is_code = ":" in node.value or re.match(r"\+|-?0[0-9_]", node.value)
-        return node.value if is_code else self.construct_yaml_int(node)
-
-    def construct_bool(self: Any, node: Any) -> Any:
-        is_bool = node.value.lower() in ("true", "false")
-        return self.construct_yaml_bool(node) if is_bool else _Switch(node.value)
-
-    constructs = (("bool", construct_bool), ("float", construct_float), ("int", construct_int))
-    for kind, construct in constructs:
-        yaml.add_constructor(f"tag:yaml.org,2002:{kind}", construct, loader)
-    return yaml.load(text, loader)  # noqa: S506 - a subclass of SafeLoader
+    for kind, (pattern, first) in _SCALARS.items():
+        Loader.add_implicit_resolver(
+            f"tag:yaml.org,2002:{kind}", re.compile(rf"(?:{pattern})\Z"), first
+        )
+    Loader.add_constructor("tag:yaml.org,2002:bool", Loader.construct_switch)
+    return yaml.load(text, Loader)  # noqa: S506 - a subclass of SafeLoader
 
 
 _WORDS: Final = ("lang", "language", "locale", "title")
@@ -197,7 +194,7 @@ _WORDS: Final = ("lang", "language", "locale", "title")
 
 
 def _plain(value: Any, name: str = "", *, in_list: bool = False) -> Any:
-    """Return the value of a field with numbers such as 1.10, and versions, as they are written.
+    """Return the value of a field with versions as they are written.
 
     `no` and `yes` are truth values, but not in lists, in capitals, or as languages and titles.
     """
@@ -208,15 +205,8 @@ def _plain(value: Any, name: str = "", *, in_list: bool = False) -> Any:
     if isinstance(value, _Switch):
         is_word = in_list or value.isupper() or name.lower() in _WORDS
         return str(value) if is_word else value.lower() in ("on", "yes")
-    if isinstance(value, _Written):
-        is_text = names_versions(name) or _ROUNDED.fullmatch(value.written)
-        return value.written if is_text else float(value)
-    if isinstance(value, int) and not isinstance(value, bool) and names_versions(name):
-        return str(value)
-    return value
-
-
-_ROUNDED: Final = re.compile(r"-?\d+\.\d*0")  # a number that loses digits, as 3.10 would be 3.1
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return str(value) if is_number and names_versions(name) else value
 
 
 def _with_labels(value: Any) -> Any:

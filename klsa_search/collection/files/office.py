@@ -20,7 +20,6 @@ from klsa_search.collection.files.content import (
     Section,
     SectionBuilder,
     heading_line,
-    iso_date,
     metadata_of,
     one_line,
 )
@@ -243,10 +242,9 @@ def _properties(archive: Archive, part: str = "docProps/core.xml") -> dict[str, 
     tree = archive.optional_tree(part)
     nodes = () if tree is None else tree.iter()
     properties = {node.tag.rpartition("}")[2]: node.text for node in nodes}
-    dates = (iso_date(properties.get(name)) for name in ("created", "creation-date", "date"))
     return metadata_of(
-        title=one_line(properties.get("title") or ""),
+        map(properties.get, ("created", "creation-date", "date")),
+        title=properties.get("title"),
         author=properties.get("initial-creator") or properties.get("creator"),
-        date=next(filter(None, dates), None),
         language=properties.get("language"),
     )

@@ -14,7 +14,6 @@ from klsa_search.collection.files.content import (
     Section,
     Unreadable,
     heading_line,
-    iso_date,
     metadata_of,
     normalise_space,
     one_line,
@@ -61,9 +60,8 @@ def _read(data: bytes) -> tuple[str, list[list[Line]], dict[str, str]]:
         locked = _PASSWORD in str(error).lower()
         raise Unreadable("needs a password" if locked else "is damaged", error) from None
     date = _DATE.match(info.get("CreationDate", ""))
-    metadata = metadata_of(
-        author=_text(info.get("Author")), date=iso_date("-".join(date.groups()) if date else "")
-    )
+    dates = ["-".join(date.groups())] if date else []
+    metadata = metadata_of(dates, author=_text(info.get("Author")))
     return one_line(_text(info.get("Title"))), pages, metadata
 
 

@@ -61,11 +61,8 @@ def folder_documents(
     """Stream the documents of a folder, archive or file; a file with an unknown suffix is text.
 
     The id is the path below the folder, with slashes, followed by #1, #2 if a file has several
-    documents (mails or sections); `row_documents` describes rows of tables. The path of a file in
-    an archive begins with that of the archive, unless that is the source itself. The title is that
-    in the file, else the file name. Metadata has `kind` and `path`, and if known `author`, `date`
-    and `language`. Files that cannot be read, or exceed the limits of `sandbox`, are refused.
-    Memory: one file.
+    documents (mails or sections). Files that cannot be read, or exceed the limits of `sandbox`, are
+    refused. Memory: one file.
     """
     with Sandbox() as sandbox:
         for path in paths(root, selection):
@@ -211,10 +208,8 @@ def row_documents(path: Path, name: str, table: str, intake: FileIntake) -> Iter
 
     name   path below the folder
     table  format, one of `READERS`
-    The ID is the path, # and the ID of the row, or its number in the file if no column has IDs: so
-    it does not depend on other files, and with a column of IDs not on other rows either. Metadata
-    has `kind` and `path`, unless columns have these names. A file whose beginning shows that its
-    rows are no documents is counted in `unread`.
+    The ID is the path, # and the ID of the row, or its number in the file: so it does not depend on
+    other files. A file whose beginning shows that its rows are no documents is counted in `unread`.
     """
     try:
         if table in ("json", "jsonl"):
