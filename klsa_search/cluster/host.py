@@ -16,9 +16,7 @@ from klsa_search.analysis.tokenizers import trust
 from klsa_search.errors import KlsaError, StoreError
 from klsa_search.search.engine.collection_statistics import CollectionStatistics
 from klsa_search.search.engine.evidence import Answers
-from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.filters.masks import FilterLike, key_of
-from klsa_search.search.pages.results import Hit
 from klsa_search.search.parts.generation import OpenGeneration
 from klsa_search.search.parts.part_search import PartPage, PartPlan, PartRequest, PartSearch, Seeds
 from klsa_search.search.parts.reading import warm_up
@@ -43,7 +41,7 @@ MAX_VERSIONS: Final = 3
 MAX_RESTRICTED: Final = 128
 """Number of restricted views that a host keeps: two of a filter, as one lacks the statistics."""
 
-HITS_AT_ONCE: Final = 20
+FEW_HITS: Final = 20
 """Documents of a partition whose hits are returned with them, at most: another round costs more."""
 
 MAX_SEARCHES: Final = 256
@@ -222,46 +220,27 @@ class PartitionHost:
                 _keep(self._views, version.name, part, MAX_VERSIONS)
             return True
 
-    def begin(self, hosted: HostedSearch) -> PartPlan:
-        """Return the plan and the best documents of a search: see `PartSearch.begin`."""
-        search = self._search_of(hosted)
-        plan = search.begin()
-        self._keep_search(hosted, search)
-        return plan
+    def step(
+        self, hosted: HostedSearch, step: Callable[..., _Value], *arguments: object
+    ) -> _Value | PartPage:
+        """Return the result of a step of a search, a method of `PartSearch`.
 
-    def collect(self, hosted: HostedSearch, shared: Seeds, answers: Answers) -> PartPage:
-        """Return the first documents of a search, with hits if they are few."""
-        search = self._search_of(hosted)
-        page = search.collect(shared, answers)
-        if not page.answers and len(page.doc_ids) <= HITS_AT_ONCE:
-            return page._replace(hits=search.fetch(None))
-        self._keep_search(hosted, search)
-        return page
-
-    def fetch(self, hosted: HostedSearch, positions: Sequence[int]) -> tuple[Hit, ...]:
-        """Return the hits at some positions of the page of a search, which ends."""
-        search = self._search_of(hosted)
-        if not search.is_collected:  # it began again
-            assert hosted.ranking is not None
-            search.collect(*hosted.ranking)
-        return search.fetch(positions)
-
-    def explain(
-        self, hosted: HostedSearch, id_: str, shared: Seeds, answers: Answers
-    ) -> Explanation:
-        """Return the explanation of the score of a document of a search, which ends."""
-        return self._search_of(hosted).explain(id_, shared, answers)
-
-    def _search_of(self, hosted: HostedSearch) -> PartSearch:
-        """Return a search, and keep it no longer; it begins again if the host does not have it."""
+        A page of few hits has these. The search is kept for its next round, and begins again if the
+        host does not have it.
+        """
         with self._lock:
             search = self._searches.pop(hosted.name, None)
-        return search or PartSearch(self._view(hosted.version), hosted.request)
-
-    def _keep_search(self, hosted: HostedSearch, search: PartSearch) -> None:
-        """Keep a search for its next round."""
-        with self._lock:
-            _keep(self._searches, hosted.name, search, MAX_SEARCHES)
+        search = search or PartSearch(self._view(hosted.version), hosted.request)
+        if step is PartSearch.fetch and not search.is_collected:
+            assert hosted.ranking is not None
+            search.collect(*hosted.ranking)
+        result = step(search, *arguments)
+        if isinstance(result, PartPage) and not result.answers and len(result.doc_ids) <= FEW_HITS:
+            return result._replace(hits=search.fetch(None))
+        if isinstance(result, PartPlan | PartPage):
+            with self._lock:
+                _keep(self._searches, hosted.name, search, MAX_SEARCHES)
+        return result
 
     def write(
         self,

@@ -311,7 +311,7 @@ class RemoteSearches(PartSearches):
     ) -> list[T | None]:
         calls: list[Call | None] = [None] * self.count
         for number in arguments.keys() - self._failed.keys():
-            calls[number] = (step.__name__, self._hosted[number], *arguments[number])
+            calls[number] = ("step", self._hosted[number], step, *arguments[number])
         answers = self._partitions.read(self._version, calls, self._first)
         self._failed |= answers.failed
         current_tally().add(self.count, answers.failed)

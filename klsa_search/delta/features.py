@@ -161,7 +161,11 @@ def document_features(
     saturations = _rows(n, (documents,), (columns,), (of_terms,))
     vectors = np.zeros((n, statistics.expansion.document_vectors.shape[1]), np.int8)
     positions = statistics.latent_positions(saturations) - statistics.centre
-    vectors[:, : statistics.dimensions] = _levels(positions, scales)
+    norms = np.sqrt(np.einsum("nm,nm->n", positions, positions))
+    factors = np.divide(LATENT_LEVELS, norms, out=np.zeros_like(norms), where=norms > 0)
+    factors[scales == 0] = 0  # documents without neighbours
+    # Unit vectors in steps of 1/127.
+    vectors[:, : statistics.dimensions] = np.rint(positions * factors[:, None])
     scalars_of(vectors)[:] = np.column_stack((steps, scales, scales * towards))
     diagonals = np.square(scales) * np.maximum(distances, 0.0)
     query_starts = starts_of(np.bincount(documents, minlength=n))
@@ -182,11 +186,3 @@ def _rows(
     starts = starts_of(np.bincount(rows, minlength=n))
     indices, data = np.concatenate(columns)[order], np.concatenate(values)[order]
     return SparseRows(starts, indices.astype(np.int32), data, (n, _ANY))
-
-
-def _levels(positions: _Floats, scales: _Floats) -> npt.NDArray[np.int8]:
-    """Return unit vectors in steps of 1/127; 0 for documents without neighbours."""
-    lengths = np.sqrt(np.einsum("nm,nm->n", positions, positions))
-    factors = np.divide(LATENT_LEVELS, lengths, out=np.zeros_like(lengths), where=lengths > 0)
-    factors[scales == 0] = 0
-    return np.asarray(np.rint(positions * factors[:, None]), np.int8)

@@ -258,7 +258,11 @@ class DeltaBuilder:
         with ThreadPoolExecutor(threads) as pool:
             for first in range(0, n, LINK_BATCH):
                 last = min(first + LINK_BATCH, n)
-                self._index(*_slice(counted, first, last), lengths[first:last])
+                entries = slice(*counted[0][[first, last]].tolist())
+                self._index(
+                    counted[0][first : last + 1], counted[1][entries], counted[2][entries],
+                    lengths[first:last],
+                )  # fmt: skip
                 map_ = map if threads == 1 else pool.map
                 deque(map_(search, range(first, last, TASK_DOCUMENTS)), maxlen=0)
         return values, neighbours
@@ -314,9 +318,3 @@ def _build_terms(
 ) -> _Counts:
     is_known = columns < terms
     return starts_of(is_known)[starts], columns[is_known].astype(np.int32), counts[is_known]
-
-
-def _slice(counts: _Counts, first: int, after: int) -> _Counts:
-    starts, columns, times = counts
-    entries = slice(starts[first], starts[after])
-    return starts[first : after + 1], columns[entries], times[entries]

@@ -138,10 +138,9 @@ class SaturatedPostings:
 
     def _saturated(self, average: float) -> Postings:
         norms = length_norms(self._lengths, average, k1=self._postings.k1, b=self._b)
-        return self._postings.saturated(self._counts, norms)
-
-    def _counts(self, first: int, after: int) -> SparseRows:
-        return self._forward.rows(np.arange(first, after))
+        return self._postings.saturated(
+            lambda first, after: self._forward.rows(np.arange(first, after)), norms
+        )
 
     @staticmethod
     def _shared(postings: Postings) -> tuple[npt.NDArray[Any], ...]:
@@ -188,27 +187,17 @@ class DeltaPostings:
         is_kept = end - begin >= _MERGE_SIZE
         while is_kept and len(self._kept) > 1 and end - begin >= self._kept[-1].postings.size:
             begin = self._kept.pop().first
-        segments = [*self._kept, self._segment_of(begin, end, forward, lengths, latest)]
-        if is_kept:
-            self._kept = [*segments]
-        return segments
-
-    def _segment_of(
-        self,
-        begin: int,
-        end: int,
-        forward: Forward,
-        lengths: npt.NDArray[np.int32],
-        latest: SparseRows,
-    ) -> Segment:
         is_latest = end - begin == latest.shape[0]
         rows = latest if is_latest else forward.rows(np.arange(begin, end))
         numbers, term_numbers = distinct_terms(rows.indices)
         counts = rows._replace(indices=term_numbers, shape=(end - begin, len(numbers)))
         built = self._kept[0].postings
-        norms = length_norms(lengths[begin:end], self._average, k1=built.k1, b=self._b)
+        norms = length_norms(lengths[begin:end], average, k1=built.k1, b=self._b)
         postings = Postings.of(counts, norms, built.k1, block_bits=built.block_bits)
-        return Segment.of(begin, postings, numbers)
+        segments = [*self._kept, Segment.of(begin, postings, numbers)]
+        if is_kept:
+            self._kept = [*segments]
+        return segments
 
 
 def distinct_terms(terms: Integers) -> tuple[Numbers, npt.NDArray[np.int32]]:

@@ -167,9 +167,10 @@ class Writer:
         >>> result.added, result.changed, result.deleted, result.unchanged
         (('fan',), (), ('heat',), 5)
         """
-        writable = None if dry_run else self._reader.require_writer()
-        self._reader.refresh()
-        now = self._reader.view()
+        reader = self._reader
+        writable = None if dry_run else reader.require_writer()
+        reader.refresh()
+        now = reader.view()
         max_deletions(max_delete, 0)
         if writable is not None:
             writable.check_room(0)
@@ -177,13 +178,13 @@ class Writer:
         if isinstance(source, Collection):
             collection = source
         else:
-            options = cast(ReadingOptions, {**self._reader.manifest.reading, **reading})
+            options = cast(ReadingOptions, {**reader.manifest.reading, **reading})
             collection = opened = open_collection(source, **options)
         with (
             open_progress(progress) as report,
             Comparison([part.state.documents for part in now.parts.parts]) as compared,
         ):
-            declared = declared_of(self._reader.settings, now.fields)
+            declared = declared_of(reader.settings, now.fields)
             documents = of_spaces(fitting(collection, declared), now.dimensions)
             compared.read(documents, declared.stored, report)
             if opened is not None:
@@ -191,9 +192,7 @@ class Writer:
             deleted = compared.deleted()
             kept: list[str] = []
             skipped = collection.problems
-            refusal = refused_deletions(
-                self._reader.name, compared, len(deleted), max_delete, skipped
-            )
+            refusal = refused_deletions(reader.name, compared, len(deleted), max_delete, skipped)
             if refusal and not partial:
                 raise CollectionError(f"nothing was changed: {refusal}")
             if partial and deleted and skipped.count and not refusal:

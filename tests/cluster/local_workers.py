@@ -7,6 +7,11 @@ from klsa_search.cluster.calls import CallFailed
 from klsa_search.cluster.host import PartitionHost, followed_builds
 
 
+def method_of(call):
+    """Return the name of the method that is called, of a search the name of its step."""
+    return call[2].__name__ if call[0] == "step" else call[0]
+
+
 class Threads:
     """Replicas of partitions; `trouble(partition, replica, method)` is called before each call."""
 
@@ -17,7 +22,7 @@ class Threads:
         self.calls = []
 
     def call(self, partition, replica, call):
-        self.calls.append((partition, replica, call[0]))
+        self.calls.append((partition, replica, method_of(call)))
         return self._pool.submit(self._work, partition, replica, pickle.dumps(call))
 
     def wait(self, under_way, seconds):
@@ -31,7 +36,7 @@ class Threads:
 
     def _work(self, partition, replica, call):
         if self.trouble is not None:
-            self.trouble(partition, replica, pickle.loads(call)[0])
+            self.trouble(partition, replica, method_of(pickle.loads(call)))
         return self.hosts[partition][replica].packed_answer(call)
 
 

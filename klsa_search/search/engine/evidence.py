@@ -61,17 +61,14 @@ class Evidence:
 
     def of(self, question: Question, answer: Callable[[], Answer]) -> Answer:
         """Return the answer to a question: the known one, or that of the documents of the index."""
-        result: Answer
         question = (*self._kind, *question)
         if question in self.shared:
             self.uncacheable_reads += not isinstance(self.shared, SharedAnswers)
-            result = self.shared[question]
-            return result
+            return cast(Answer, self.shared[question])
         if question not in self.local:
             self.local[question] = answer()
         self.uncacheable_reads += 1
-        result = self.local[question]
-        return result
+        return cast(Answer, self.local[question])
 
     def cached(
         self, table: dict[Hashable, _Total], key: Hashable, find: Callable[[], _Total]
@@ -91,8 +88,7 @@ class Evidence:
         """Return the sum of the answers of all partitions; raise AnswersPending until all did."""
         question = (*self._kind, *question)
         if question in self.shared:
-            total_: _Total = self.shared[question]
-            return total_
+            return cast(_Total, self.shared[question])
         self.local[question] = answer()
         raise AnswersPending
 

@@ -44,7 +44,6 @@ from klsa_search.lowrank.sparse_expansion import (
     open_sparse_expansion,
     rows_of_shares,
 )
-from klsa_search.search.engine.collection_statistics import CollectionStatistics, CountChanges
 from klsa_search.search.engine.engine import Bm25Engine, KlsaEngine, contiguous
 from klsa_search.search.engine.evidence import AnswerCache, AnswerView
 from klsa_search.search.engine.lsi import MIN_EIGENVECTORS, LsiSpace
@@ -157,16 +156,6 @@ class IndexArrays:
         live = np.ones(len(self), np.bool_) if self.live is None else self.live.allowed
         live.flags.writeable = False
         return live
-
-    def statistics(self) -> CollectionStatistics:
-        """Return the statistics of a partition. Cost: O(V), and its terms of later writes."""
-        assert self.collection is not None
-        built, counts = self.query_kernel.postings.parts[0], self.query_kernel.local_counts
-        changes = CountChanges.of(built, counts, self.collection, self.vocabulary.terms)
-        lengths = self.lengths[self.live_docs()[: len(self.lengths)]]
-        dimensions = {name: space.dimension for name, space in self.vectors.items()}
-        words = int(lengths.sum(dtype=np.int64))
-        return CollectionStatistics(counts.documents, words, changes, dimensions)
 
     def ordinals_of(self, doc_ids: DocIds) -> Numbers:
         """Return the ordinals of documents, by which those of several partitions are ordered: (n,).

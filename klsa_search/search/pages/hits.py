@@ -276,7 +276,16 @@ def _explanations_of(
                 explanation, score=explanation.score + passage.value, passage=passage
             )
         if vector is not None:
-            explanation = _with_vector_part(explanation, vector, int(top.doc_ids[at]))
+            doc_id = int(top.doc_ids[at])
+            cosine = float(vector.cosines[doc_id])
+            of_vector = VectorPart(
+                value=float(vector.values[doc_id]),
+                space=vector.space,
+                cosine=None if cosine == ABSENT else cosine,
+                deviations=float(vector.deviations[doc_id]),
+            )
+            score = explanation.score + of_vector.value
+            explanation = replace(explanation, score=score, vector=of_vector)
         yield explanation
 
 
@@ -294,14 +303,3 @@ def _by_words(
             id=id_, score=score, ranker=parameters.ranker, bm25=0.0, alpha=None, lexical=None,
             undivided=UndividedScore(value=score),
         )  # fmt: skip
-
-
-def _with_vector_part(explanation: Explanation, parts: VectorParts, doc_id: int) -> Explanation:
-    cosine = float(parts.cosines[doc_id])
-    part = VectorPart(
-        value=float(parts.values[doc_id]),
-        space=parts.space,
-        cosine=None if cosine == ABSENT else cosine,
-        deviations=float(parts.deviations[doc_id]),
-    )
-    return replace(explanation, score=explanation.score + part.value, vector=part)

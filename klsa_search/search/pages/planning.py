@@ -113,7 +113,11 @@ def plan_search(
         state, request, parsing, evidence, typed=typed, query_is_id=query_is_id
     )
     if id_match is not None:
-        parsed, interpretation = _found_by_id(state, parsed, interpretation, id_match)
+        # It is a hit with or without the words of its ID.
+        (id_,) = state.documents.ids([id_match])
+        interpretation = replace(interpretation, id=id_, unknown=())
+        if parsed.mask is not None:
+            parsed = parsed._replace(mask=parsed.mask.with_document(id_match))
     allowed, rules = intersection(mask, parsed.mask), NO_RULES
     if request.rules and opened.rules.rules:
         rules = _rules(opened, state, request, interpretation, id_match)
@@ -147,16 +151,6 @@ def plan_search(
         is_blank=(request.filter is not None or bool(request.sort))
         and not (request.query.strip() or request.positive or request.negative or vector),
     )
-
-
-def _found_by_id(
-    state: State, parsed: ParsedQuery, interpretation: QueryInterpretation, id_match: int
-) -> tuple[ParsedQuery, QueryInterpretation]:
-    """Return a query that is the ID of a document, which is a hit with or without its words."""
-    (id_,) = state.documents.ids([id_match])
-    if parsed.mask is not None:
-        parsed = parsed._replace(mask=parsed.mask.with_document(id_match))
-    return parsed, replace(interpretation, id=id_, unknown=())
 
 
 def _parse(

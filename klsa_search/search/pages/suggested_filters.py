@@ -79,7 +79,9 @@ def typed_values(state: State, query: Query) -> Values:
             values[typed] = _ids_like(state, value)
         elif condition.field in fields and fields[condition.field].type == "keyword":
             values[typed] = _like(fields[condition.field], value, live)
-    filtered, rest = _filtered(query), list[str]()
+    nodes = [] if query.filter is None else in_postorder(filter_of(query.filter))
+    filtered = {node.field for node in nodes if isinstance(node, Condition)}
+    rest = list[str]()
     for text in _included(state, query.query):
         left = text
         for matching in _IN_FIELD.finditer(text):
@@ -145,11 +147,6 @@ def _compared(query: Query) -> Iterator[tuple[Condition, str]]:
                 if isinstance(value, str) and count < MAX_VALUES:
                     count += 1
                     yield node, value
-
-
-def _filtered(query: Query) -> set[str]:
-    nodes = [] if query.filter is None else in_postorder(filter_of(query.filter))
-    return {node.field for node in nodes if isinstance(node, Condition)}
 
 
 def _included(state: State, text: str) -> list[str]:

@@ -110,7 +110,12 @@ def export(
         raise QueryError(f"format = {format!r}: choose csv or jsonl", field="format")
     if limit is not None:
         limit = checked_integer("limit", limit)
-    names = _checked_columns(columns, reader.fields)
+    fields = reader.fields
+    names = checked_items("columns", columns, str) or [
+        *BEFORE_FIELDS,
+        *(name for name in fields if name not in HIT_COLUMNS),
+    ]
+    refuse_unknown("columns", names, HIT_COLUMNS, fields)
     query = query.model_copy(update=_UNUSED)
 
     def batch(rows: int) -> Sequence[Hit]:
@@ -138,15 +143,6 @@ def export(
             hits = batch(rows)
 
     return pieces(batch(0))
-
-
-def _checked_columns(columns: Iterable[str], fields: Fields) -> list[str]:
-    names = checked_items("columns", columns, str) or [
-        *BEFORE_FIELDS,
-        *(name for name in fields if name not in HIT_COLUMNS),
-    ]
-    refuse_unknown("columns", names, HIT_COLUMNS, fields)
-    return names
 
 
 def refuse_unknown(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -282,16 +282,12 @@ def _begun(searches: PartSearches, request: PartRequest) -> list[PartPlan | None
         if ranks:
             # The others rank by the words of the ID, as the partition that has the document does.
             naming = min(ranks, key=ranks.__getitem__)
-            again = list(
-                searches.begin(
-                    [
-                        None if number == naming else part._replace(query_is_id=True)
-                        for number, part in enumerate(requests)
-                    ]
-                )
-            )
-            again[naming] = begun[naming]
-            begun = again
+            others = [
+                None if number == naming else part._replace(query_is_id=True)
+                for number, part in enumerate(requests)
+            ]
+            plan, begun = begun[naming], list(searches.begin(others))
+            begun[naming] = plan
         if not any(asked := [plan.answers for plan in begun if plan is not None]):
             return begun
         if not (isinstance(answers, SharedAnswers) and answers.merge(asked)):
@@ -315,20 +311,11 @@ def _fetched(
     answers: Sequence[Sequence[Hit] | None] = [None] * searches.count
     if any(missing):
         answers = searches.fetch(missing)
-    in_parts = list(map(_hits_of, pages, positions, answers))
+    in_parts = [
+        iter([page.hits[at] for at in of_page] if page is not None and page.hits else answer or ())
+        for page, of_page, answer in zip(pages, positions, answers, strict=True)
+    ]
     hits = [hit for partition, _ in order if (hit := next(in_parts[partition], None)) is not None]
     for rank, hit in enumerate(hits, start=offset + 1):
         hit.rank = rank
     return tuple(hits)
-
-
-def _hits_of(
-    page: PartPage | None, positions: Sequence[int], fetched: Sequence[Hit] | None
-) -> Iterator[Hit]:
-    """Return the hits of a part, which came with its page or were fetched; none if it is missing.
-
-    positions  of hits on the page
-    """
-    if page is not None and page.hits is not None:
-        return iter([page.hits[position] for position in positions])
-    return iter(fetched or ())

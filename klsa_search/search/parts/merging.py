@@ -14,7 +14,7 @@ import numpy.typing as npt
 from klsa_search.search.engine.snapshot import FIRST_LATER
 from klsa_search.search.pages.applied_rules import free_positions, placed
 from klsa_search.search.pages.facets import Facet, comparable
-from klsa_search.search.parts.part_search import PartPage, SortValue
+from klsa_search.search.parts.part_search import PartPage
 
 
 class PageEntry(NamedTuple):
@@ -93,30 +93,24 @@ def _order_keys(
     # Later documents are in the order of partitions: their ordinals count hidden ones.
     ordinals = np.minimum(page.ordinals, FIRST_LATER).tolist()
     columns = (page.code_matches or repeat(False), (-page.scores).tolist(), ordinals)
+    values: Iterable[Sequence[tuple[bool, Any]]] = page.keys
+    if any(descending):
+        values = (
+            [
+                (is_missing, _Descending(value) if falls else value)
+                for (is_missing, value), falls in zip(of_document, descending, strict=True)
+            ]
+            for of_document in page.keys
+        )
     ordered = [
-        (True, *values, not leads, score, ordinal, PageEntry(partition, position))
-        for position, (values, leads, score, ordinal) in enumerate(
-            zip(_comparable(page.keys, descending), *columns, strict=False)
+        (True, *of_document, not leads, score, ordinal, PageEntry(partition, position))
+        for position, (of_document, leads, score, ordinal) in enumerate(
+            zip(values, *columns, strict=False)
         )
     ][pins:]
     if page.has_id_match and ordered:
         ordered[0] = (False, *ordered[0][1:])
     return ordered
-
-
-def _comparable(
-    keys: Sequence[Sequence[SortValue]], descending: Sequence[bool]
-) -> Iterable[Sequence[tuple[bool, Any]]]:
-    """Return values to sort by, of each document, of which some fall."""
-    if not any(descending):
-        return keys
-    return (
-        [
-            (is_missing, _Descending(value) if falls else value)
-            for (is_missing, value), falls in zip(values, descending, strict=True)
-        ]
-        for values in keys
-    )
 
 
 @cmp_to_key

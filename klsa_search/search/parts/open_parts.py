@@ -6,8 +6,8 @@ An index is one generation, or partitions of which each is one.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -214,17 +214,6 @@ class OpenParts:
         self._is_stale = False
         return is_changed
 
-    @contextmanager
-    def _writable(self) -> Iterator[PartGroup]:
-        """Return a context to write to parts; all becomes visible at its end, at once."""
-        with self._writing:
-            group = self.group
-            try:
-                yield group
-            finally:
-                with self._lock:
-                    self._swap(group.state(self._configured_facts()), group)
-
     def _configured_facts(self) -> IndexFacts:
         """Return the facts with the present configuration: `refresh` does nothing during a write.
 
@@ -264,35 +253,13 @@ class OpenParts:
             spaces = self.parts.facts.manifest.vectors
             if batch.spaces is not None and _models(batch.spaces) != _models(spaces):
                 return None
-            results: list[WriteResult] = []
-            with self._writable() as group:
-                parts, facts = self.parts.parts, self.parts.facts
-                batches = batch.divided(len(parts))
-                time = write_time()
-                if len(batches) > 1:
-                    # Raises BadDocument: all partitions have the same spaces.
-                    list(of_spaces(batch.puts, parts[0].read(dimensions)))
-                    missing = [
-                        id_
-                        for number, of_part in batches.items()
-                        for id_ in group.write(number, OpenGeneration.check, of_part)
-                    ]
-                    if missing:
-                        unknown = {*missing}
-                        changes = (change.id for change in batch.changes)
-                        raise not_found([id_ for id_ in changes if id_ in unknown])
-                for number, of_part in batches.items():
-                    try:
-                        results.append(group.write(number, OpenGeneration.write, of_part, time))
-                    except (KlsaError, OSError, MemoryError) as error:
-                        if not results:
-                            raise
-                        folder = facts.generations[number].parent.name
-                        raise StoreError(
-                            f"wrote to {len(results)} of {len(batches)} partitions of index "
-                            f"`{path.name}`, not to `{folder}`: {error}; write the same again to "
-                            "complete it"
-                        ) from error
+            with self._writing:
+                facts, group = self.parts.facts, self.group
+                try:
+                    results = self._write_parts(batch, group)
+                finally:  # all becomes visible at once
+                    with self._lock:
+                        self._swap(group.state(self._configured_facts()), group)
             # PartitionMissing if a partition that was written does not answer.
             last = sum(part.info.last.seq for part in self.parts.parts)
         unknown = {id_ for result in results for id_ in result.unknown}
@@ -305,6 +272,37 @@ class OpenParts:
             unknown=tuple(id_ for id_ in dict.fromkeys(batch.deletes) if id_ in unknown),
             warnings=tuple(warning for result in results for warning in result.warnings),
         )
+
+    def _write_parts(self, batch: Batch, group: PartGroup) -> list[WriteResult]:
+        """Write a batch to the parts, after checks if they are several."""
+        parts, facts, results = self.parts.parts, self.parts.facts, list[WriteResult]()
+        batches = batch.divided(len(parts))
+        time = write_time()
+        if len(batches) > 1:
+            # Raises BadDocument: all partitions have the same spaces.
+            list(of_spaces(batch.puts, parts[0].read(dimensions)))
+            missing = [
+                id_
+                for number, of_part in batches.items()
+                for id_ in group.write(number, OpenGeneration.check, of_part)
+            ]
+            if missing:
+                unknown = {*missing}
+                changes = (change.id for change in batch.changes)
+                raise not_found([id_ for id_ in changes if id_ in unknown])
+        for number, of_part in batches.items():
+            try:
+                results.append(group.write(number, OpenGeneration.write, of_part, time))
+            except (KlsaError, OSError, MemoryError) as error:
+                if not results:
+                    raise
+                folder = facts.generations[number].parent.name
+                raise StoreError(
+                    f"wrote to {len(results)} of {len(batches)} partitions of index "
+                    f"`{facts.path.parent.name}`, not to `{folder}`: {error}; write the same again "
+                    "to complete it"
+                ) from error
+        return results
 
     def close(self) -> None:
         """Release all files and memory."""

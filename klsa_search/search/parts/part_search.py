@@ -252,28 +252,26 @@ class PartSearch:
             top, facets = collect(ranked, plan, pins_first=True)
         except AnswersPending:
             return PartPage(NO_HITS.doc_ids, NO_HITS.scores, 0, {}, answers=evidence.local)
-        self._top = top
         pins = plan.rules.pins
         pinned = [pins[doc_id] for doc_id in top.doc_ids[: len(pins)].tolist() if doc_id in pins]
         first = top.doc_ids[len(pinned) : len(pinned) + 1].tolist()
-        keys = sort_values(sort_keys(self.query.sort, ranked.fields), top.doc_ids)
-        ordinals = ranked.snapshot.ordinals_of(top.doc_ids)
         is_sorted = bool(self.query.sort)
         code_matches = None if is_sorted else plan.parsed.code_matches
-        field = distinct_field(self.query.distinct, ranked)
-        values = (
-            [] if field is None else sort_values([SortKey(field, descending=False)], top.doc_ids)
+        field, values = distinct_field(self.query.distinct, ranked), list[tuple[SortValue, ...]]()
+        if field is not None:
+            values = sort_values([SortKey(field, descending=False)], top.doc_ids)
+        return self.page(top)._replace(
+            facets=facets,
+            keys=sort_values(sort_keys(self.query.sort, ranked.fields), top.doc_ids),
+            has_id_match=not is_sorted and first == [plan.id_match],
+            distinct=[value for (value,) in values],
+            pins=pinned,
+            code_matches=() if code_matches is None else code_matches[top.doc_ids].tolist(),
+            answers=evidence.local,
         )
-        distinct = [value for (value,) in values]
-        return PartPage(
-            top.doc_ids, top.scores, top.total, facets, ordinals, keys,
-            not is_sorted and first == [plan.id_match], distinct, pinned,
-            () if code_matches is None else code_matches[top.doc_ids].tolist(), evidence.local,
-            typed=self._typed(),
-        )  # fmt: skip
 
     def page(self, top: TopDocs) -> PartPage:
-        """Return the page of a search whose first documents were found with those of others."""
+        """Return the page of a search by words, whose first documents these are."""
         self._top = top
         ordinals = self._ranked.snapshot.ordinals_of(top.doc_ids)
         return PartPage(top.doc_ids, top.scores, top.total, {}, ordinals, typed=self._typed())

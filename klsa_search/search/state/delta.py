@@ -15,7 +15,7 @@ from klsa_search.core.array_types import DocumentMask, GrowableArray, GrowableLi
 from klsa_search.core.build_settings import PASSAGE_WORDS
 from klsa_search.delta.folding import DeltaBuilder
 from klsa_search.delta.postings import DeltaPostings, SaturatedPostings, distinct_terms
-from klsa_search.delta.segment import DeltaSegment, SegmentCache
+from klsa_search.delta.segment import SegmentCache
 from klsa_search.delta.statistics import open_statistics, trained_documents
 from klsa_search.kernels.postings import Segments
 from klsa_search.kernels.query_kernel import QueryKernel
@@ -217,7 +217,12 @@ class Delta:
         writes, self._batch, self._puts = self._batch, [], 0
         documents = [write.document for write in writes if write.document is not None]
         if documents:
-            segment = self._fold(documents)
+            segment = self._segments.get(documents)
+            if segment is None:
+                segment = self._folded.fold(documents)
+                self._segments.append(segment)
+            else:
+                self._folded.add_segment(segment)
             self._vocabulary = self._vocabulary.extended(segment.new_terms)
             self._fields.extend(documents)
             self._vectors.extend(documents, segment.first)
@@ -235,15 +240,6 @@ class Delta:
         if self._length != self._statistics.length:
             self._length = self._statistics.length
             self._answers.forget()
-
-    def _fold(self, documents: Sequence[Document]) -> DeltaSegment:
-        segment = self._segments.get(documents)
-        if segment is None:
-            segment = self._folded.fold(documents)
-            self._segments.append(segment)
-        else:
-            self._folded.add_segment(segment)
-        return segment
 
     def _snapshot(self, live: DocumentMask, statistics: CollectionStatistics | None) -> Snapshot:
         base, vocabulary, of_all, length = self._base, self._vocabulary, None, self._length

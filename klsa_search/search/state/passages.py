@@ -105,7 +105,10 @@ class PassageWrites:
         """Return a write of a document as writes of its passages, deletions first."""
         before = self._ids.get(write.id)
         if before is None:
-            before = self._ids_of_build(write.id)
+            before, doc_id = [], self._documents.find(write.id)
+            if doc_id is not None:
+                rows = self._built.rows_of(np.array([doc_id], np.int64))
+                before = self._built.state.documents.ids(rows.tolist())
         passages = list(passages_of(write.document, self._words)) if write.document else []
         after = [passage.id for passage in passages]
         gone = set(before).difference(after)
@@ -120,13 +123,6 @@ class PassageWrites:
     def document_of(self) -> npt.NDArray[np.int32]:
         """Return the document of each passage so far."""
         return self._document_of.rows
-
-    def _ids_of_build(self, id_: str) -> list[str]:
-        doc_id = self._documents.find(id_)
-        if doc_id is None:
-            return []
-        rows = self._built.rows_of(np.array([doc_id], np.int64))
-        return self._built.state.documents.ids(rows.tolist())
 
 
 _CANDIDATES: Final = 2

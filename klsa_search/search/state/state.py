@@ -21,7 +21,7 @@ from klsa_search.core.parameters import ParsingSettings, RankingSettings
 from klsa_search.delta.statistics import trained_documents, trained_statistics
 from klsa_search.kernels.query_kernel import DocumentCounts, QueryKernel
 from klsa_search.search.batches import Drift
-from klsa_search.search.engine.collection_statistics import CollectionStatistics
+from klsa_search.search.engine.collection_statistics import CollectionStatistics, CountChanges
 from klsa_search.search.engine.evidence import AnswerCache
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.snapshot import Snapshot, open_snapshot
@@ -271,11 +271,21 @@ _BYTES_OF_DOCUMENT: Final = 2
 
 
 def statistics_of(state: State) -> CollectionStatistics:
-    """Return the statistics of the live documents of one of several partitions, and passages."""
-    statistics = state.snapshot.statistics()
-    if state.passages is None:
-        return statistics
-    return replace(statistics, passages=statistics_of(state.passages.state))
+    """Return the statistics of the live documents of one of several partitions, and passages.
+
+    Cost: O(V), and its terms of later writes.
+    """
+    snapshot, counts = state.snapshot, state.snapshot.query_kernel.local_counts
+    built, passages = snapshot.query_kernel.postings.parts[0], state.passages
+    lengths = snapshot.lengths[snapshot.live_docs()[: len(snapshot.lengths)]]
+    assert snapshot.collection is not None
+    return CollectionStatistics(
+        documents=counts.documents,
+        words=int(lengths.sum(dtype=np.int64)),
+        changes=CountChanges.of(built, counts, snapshot.collection, snapshot.vocabulary.terms),
+        dimensions={name: space.dimension for name, space in snapshot.vectors.items()},
+        passages=None if passages is None else statistics_of(passages.state),
+    )
 
 
 def with_statistics(restricted: State, statistics: CollectionStatistics) -> State:
