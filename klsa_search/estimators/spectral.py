@@ -106,6 +106,10 @@ class AlignedKernel(SpectralKernel):
     spectral: ClassVar[str]
     max_gamma: ClassVar[float]
     max_gamma_is_open: ClassVar[bool]
+    _gammas: ClassVar[npt.NDArray[np.float64]]
+    """Those of the line search, ascending."""
+    _growth: ClassVar[staticmethod[[Eigenvalues, Eigenvalues], Eigenvalues]]
+    """Returns d log f / dγ of relative eigenvalues and f of them."""
 
     def __init__(
         self,
@@ -119,16 +123,6 @@ class AlignedKernel(SpectralKernel):
         self.n_components = n_components
         self.centred = centred
         self.base = base
-
-    @staticmethod
-    @abstractmethod
-    def _grid() -> npt.NDArray[np.float64]:
-        """Return the γ of the line search, ascending."""
-
-    @staticmethod
-    @abstractmethod
-    def _growth(relative: Eigenvalues, values: Eigenvalues) -> Eigenvalues:
-        """Return d log f / dγ; `values` are f(λ)."""
 
     def _function(self, relative: Eigenvalues, spectrum: Decomposition, y: Any) -> SpectralFunction:
         made = SPECTRAL_FUNCTIONS[self.spectral]
@@ -158,7 +152,7 @@ class AlignedKernel(SpectralKernel):
             return mu, mu * self._growth(relative, values)
 
         aligned = SpectralAlignment.of(spectrum.eigenvectors, y, centred=self.centred)
-        return line_search(aligned, transformed, self._grid())
+        return line_search(aligned, transformed, self._gammas)
 
 
 class ExponentialKernel(AlignedKernel):
@@ -184,6 +178,8 @@ class ExponentialKernel(AlignedKernel):
     spectral = "exponential"
     max_gamma = 300.0  # exp of it squared is still a float64
     max_gamma_is_open = False
+    _gammas = np.concatenate(([0.0], np.geomspace(1e-2, max_gamma, 120)))
+    _growth = staticmethod(lambda relative, values: relative)
 
     def __init__(
         self,
@@ -194,14 +190,6 @@ class ExponentialKernel(AlignedKernel):
         base: Kernel | None = None,
     ) -> None:
         super().__init__(gamma, n_components=n_components, centred=centred, base=base)
-
-    @staticmethod
-    def _grid() -> npt.NDArray[np.float64]:
-        return np.concatenate(([0.0], np.geomspace(1e-2, ExponentialKernel.max_gamma, 120)))
-
-    @staticmethod
-    def _growth(relative: Eigenvalues, values: Eigenvalues) -> Eigenvalues:
-        return relative
 
 
 class VonNeumannKernel(AlignedKernel):
@@ -227,6 +215,8 @@ class VonNeumannKernel(AlignedKernel):
     spectral = "von-neumann"
     max_gamma = 1.0
     max_gamma_is_open = True
+    _gammas = 1 - np.logspace(0, -6, 121)
+    _growth = staticmethod(lambda relative, values: relative * values)
 
     def __init__(
         self,
@@ -237,14 +227,6 @@ class VonNeumannKernel(AlignedKernel):
         base: Kernel | None = None,
     ) -> None:
         super().__init__(gamma, n_components=n_components, centred=centred, base=base)
-
-    @staticmethod
-    def _grid() -> npt.NDArray[np.float64]:
-        return 1 - np.logspace(0, -6, 121)
-
-    @staticmethod
-    def _growth(relative: Eigenvalues, values: Eigenvalues) -> Eigenvalues:
-        return relative * values
 
 
 class LatentSemanticKernel(SpectralKernel):

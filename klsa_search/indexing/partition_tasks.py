@@ -18,7 +18,7 @@ from contextlib import suppress
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -43,7 +43,7 @@ from klsa_search.indexing.weighing import open_training, weigh_partition
 from klsa_search.kernels.document_kernel import DocumentKernel
 from klsa_search.kernels.nearest_neighbours import KnnParams, KnnPart, nearest_rows_in_parts
 from klsa_search.lowrank.sparse_expansion import ENTRIES, pack_table, remote_rows_arrays
-from klsa_search.storage.arrays import write_arrays
+from klsa_search.storage.arrays import open_array, write_arrays
 from klsa_search.storage.documents import PASSAGE_DOCUMENTS, passages_of
 from klsa_search.storage.manifest import Manifest, SpectrumEntry
 from klsa_search.storage.names import PASSAGES
@@ -220,7 +220,7 @@ def _read_documents(task: PartitionTask) -> None:
     trained = open_training(training, settings)
     documents = read(task.collection, files, settings, silent, memory=task.memory, trained=trained)
     kernel, diagonals = weigh_partition(documents, trained, training, files)
-    write_features(features, kernel, _mapped(files, "ordinals"), partitions)
+    write_features(features, kernel, open_array(files, "ordinals"), partitions)
     contents, spectra = documents.contents._replace(settings=settings), {"bm25": task.spectrum}
     built = Built(contents, sizes_of(documents.counts), spectra, documents.vectors)
     names = frozenset(file.name for file in files.iterdir())
@@ -293,11 +293,11 @@ def write_rows(
     Cost: that of the rows of an index with one partition, for the documents of this one. The
     features of this partition and of one other are mapped into memory at a time.
     """
-    sizes = [len(_mapped(folder, "scales")) for folder in folders]
+    sizes = [len(open_array(folder, "scales")) for folder in folders]
     firsts = starts_of(np.array(sizes)).tolist()
     parts = [partial(_open_part, *part) for part in zip(folders, firsts[:-1], strict=True)]
     rows = nearest_rows_in_parts(parts, sizes, number, width + 1)
-    ordinals = np.concatenate([_mapped(folder, "ordinals") for folder in folders])
+    ordinals = np.concatenate([open_array(folder, "ordinals") for folder in folders])
     table, steps, remote_rows = pack_table(rows, width, firsts[number], ordinals)
     scales = np.column_stack((steps, diagonals)).astype(np.float32)
     arrays = {"cut_rows": table, "cut_scales": scales, **remote_rows_arrays(remote_rows)}
@@ -306,12 +306,7 @@ def write_rows(
 
 def _open_part(folder: Path, first: int) -> KnnPart:
     """Return the part of a partition, whose documents are numbered from `first` on."""
-    return KnnPart(first, *(_mapped(folder, name) for name in KnnPart._fields[1:]))
-
-
-def _mapped(folder: Path, name: str) -> npt.NDArray[Any]:
-    mapped: npt.NDArray[Any] = np.load(folder / f"{name}.npy", mmap_mode="r").view(np.ndarray)
-    return mapped
+    return KnnPart(first, *(open_array(folder, name) for name in KnnPart._fields[1:]))
 
 
 def take_steps(

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search import _native
-from klsa_search.core.array_types import DocIds, Matrix, Numbers
+from klsa_search.core.array_types import DocIds, Matrix, Numbers, csr_arrays
 from klsa_search.core.lazy import lazy_property
 
 if TYPE_CHECKING:
@@ -204,7 +204,8 @@ def _outer(column: npt.NDArray[np.floating], row: npt.NDArray[np.floating]) -> M
 def squares_of_rows(matrix: sparse.csr_array) -> npt.NDArray[np.float64]:
     """Return Σ_f x² of each row: (m,). Cost O(nnz)."""
     sums = np.empty(matrix.shape[0])
-    _native.squares_of_rows(_starts(matrix), _values(matrix), sums)
+    starts, _, values = _arrays_of(matrix)
+    _native.squares_of_rows(starts, values, sums)
     return sums
 
 
@@ -230,21 +231,21 @@ def scaled_rows(
     """Return each row times its scale; index arrays are shared with `matrix`. Cost O(nnz)."""
     from scipy import sparse
 
-    data = np.empty(len(matrix.data), dtype)
-    _native.scale_rows(_starts(matrix), _values(matrix), scales.astype(np.float64), data)
+    starts, _, values = _arrays_of(matrix)
+    data = np.empty(len(values), dtype)
+    _native.scale_rows(starts, values, scales.astype(np.float64), data)
     return sparse.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
 def _products_of(matrix: sparse.csr_array) -> tuple[_native.Features, Numbers]:
-    columns = np.asarray(matrix.indices, np.int32)
-    return _native.Features(columns, _values(matrix), matrix.shape[1]), _starts(matrix)
+    starts, columns, values = _arrays_of(matrix)
+    return _native.Features(columns, values, matrix.shape[1]), starts
 
 
-def _starts(matrix: sparse.csr_array) -> Numbers:
-    return np.asarray(matrix.indptr, np.int64)
-
-
-def _values(matrix: sparse.csr_array) -> npt.NDArray[np.float32] | npt.NDArray[np.float64]:
-    """Return the entries; those that are not floating point as float64, which all sums are in."""
-    data: npt.NDArray[Any] = matrix.data
-    return data if data.dtype in (np.float32, np.float64) else data.astype(np.float64)
+def _arrays_of(
+    matrix: sparse.csr_array,
+) -> tuple[Numbers, npt.NDArray[np.int32], npt.NDArray[np.floating]]:
+    """Return the arrays of a matrix; integers as float64, which all sums are in."""
+    starts, columns, values = csr_arrays(matrix)
+    is_floating = values.dtype in (np.float32, np.float64)
+    return starts, columns, values if is_floating else values.astype(np.float64)

@@ -27,7 +27,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from klsa_search import _native
-from klsa_search.core.array_types import Numbers, narrow_indptr, starts_of
+from klsa_search.core.array_types import Numbers, csr_arrays, narrow_indptr, starts_of
 from klsa_search.core.parallel import processors
 from klsa_search.core.progress import NEIGHBOURS, Progress
 from klsa_search.kernels.document_kernel import DocumentKernel
@@ -81,12 +81,13 @@ class KnnPart(NamedTuple):
         """
         limit = -(-params.documents_per_feature // parts)
         scales, features = posting_scales(kernel), kernel.features
+        starts, columns, weights = csr_arrays(features)
         postings = truncate_postings(features, scales, limit, keep_single=parts > 1)
         return cls(
             0,
-            features.indptr.astype(np.int64, copy=False),
-            features.indices.astype(np.int32, copy=False),
-            features.data.astype(np.float32, copy=False),
+            starts,
+            columns,
+            weights.astype(np.float32, copy=False),
             kernel.scales.astype(np.float32),
             kernel.towards_mean.astype(np.float32),
             np.array([kernel.mean_square], np.float32),
@@ -227,10 +228,5 @@ def truncate_postings(
     starts = starts_of(kept)
     documents = np.empty(starts[-1], np.int32)
     values = np.empty(starts[-1], np.float32)
-    _native.truncate_postings(
-        by_feature.indptr.astype(np.int64, copy=False),
-        by_feature.indices.astype(np.int32, copy=False),
-        by_feature.data,
-        *(scales, starts, documents, values),
-    )
+    _native.truncate_postings(*csr_arrays(by_feature), scales, starts, documents, values)
     return starts, documents, values

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from scipy import linalg
 
 from klsa_search._native import Features
-from klsa_search.core.array_types import Eigenvalues, Integers, Matrix, Numbers
+from klsa_search.core.array_types import Eigenvalues, Integers, Matrix, Numbers, csr_arrays
 from klsa_search.core.progress import EIGENVECTORS, Progress
 from klsa_search.errors import SettingsError
 from klsa_search.kernels.document_kernel import DocumentKernel
@@ -58,10 +58,10 @@ class BlockProducts:
             features = features.sorted_indices()
         self.shape = features.shape
         self._workers, self._seed, self._draws = workers, seed, 0
-        columns = features.indices.astype(np.int32, copy=False)
-        weights = features.data.astype(np.float32, copy=False)
+        starts, columns, weights = csr_arrays(features)
+        weights = weights.astype(np.float32, copy=False)
         self._features = Features(columns, weights, self.shape[1])
-        self._cuts = self._cut_features(features.indptr, columns, threads)
+        self._cuts = self._cut_features(starts, columns, threads)
         centring = np.stack((kernel.scales, kernel.towards_mean), axis=1)
         self._centring = centring.astype(np.float32)
         self._mean_square = kernel.mean_square

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search._native import Features
-from klsa_search.core.array_types import Matrix, Numbers, Scores
+from klsa_search.core.array_types import Matrix, Numbers, Scores, csr_arrays
 
 if TYPE_CHECKING:
     from klsa_search.kernels.document_kernel import DocumentKernel
@@ -47,9 +47,8 @@ class LatentSpace:
         # Queries use only the features of single terms, which come first.
         features = kernel.features[:, :terms]
         T = np.zeros((terms, U.shape[1]), U.dtype)
-        starts = features.indptr.astype(np.int64, copy=False)
-        columns = features.indices.astype(np.int32, copy=False)
-        Features(columns, features.data, terms).add_to_features(starts[:-1], starts[1:], U, T)
+        starts, columns, weights = csr_arrays(features)
+        Features(columns, weights, terms).add_to_features(starts[:-1], starts[1:], U, T)
         scaled = np.zeros(U.shape[1])
         for rows in slices(len(U)):
             scaled += np.einsum("n,nm->m", kernel.scales[rows], U[rows])
