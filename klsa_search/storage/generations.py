@@ -154,12 +154,12 @@ def sync_files(generation: Path) -> None:
 
 
 def commit(generation: Path, manifest: Manifest) -> None:
-    """Write the manifest durably and point CURRENT at the generation, whose files are synced.
+    """Sync the files of a generation, write its manifest durably and point CURRENT at it.
 
     Then remove unneeded generations; StoreError if that fails, with the new one in use.
     """
-    path = generation.parent
-    text = manifest.as_text()
+    sync_files(generation)
+    path, text = generation.parent, manifest.as_text()
     replace_file(generation / MANIFEST, text)
     retained = _retained(generation)
     sums = manifest_checksums(path, retained)

@@ -19,6 +19,12 @@ TEXTS = random_documents(60, 45, seed=3)
 PLAIN = {"stop_words": "none", "stemmer": "none"}
 QUERIES = ["t00 t05", "t01 t20 t33", "t44 t02"]
 
+CARS = [
+    {"id": "heat", "title": "Heat", "text": "engines overheat when coolant leaks", "year": 1999},
+    {"id": "cold", "title": "Cold", "text": "coolant thins in the cold and engines stall"},
+    {"id": "tyre", "title": "Tyres", "text": "worn tyres slip on wet roads"},
+]
+
 
 def records(*numbers):
     return [
@@ -196,3 +202,25 @@ def test_one_refit_at_a_time(path):
 
     refit(path, progress=progress).close()
     assert not (path / "000003").exists()
+
+
+@pytest.mark.parametrize("changes", [{"alpha": 0.3}, {"k1": 2.0, "b": 0.4}, {"gamma": 0.9}])
+def test_a_refit_equals_a_build_with_these_settings(tmp_path, changes):
+    index = build(CARS, name="cars", home=tmp_path / "one", z=5)
+    again = refit(index, **changes)
+    wanted = build(CARS, name="cars", home=tmp_path / "two", z=5, **changes)
+    assert again.generation == "000002"
+    assert again.settings == wanted.settings
+    assert again.manifest.fingerprint == wanted.manifest.fingerprint != index.manifest.fingerprint
+    arrays = {name: file.sha256 for name, file in wanted.manifest.files.items() if "npy" in name}
+    assert arrays.items() <= {n: f.sha256 for n, f in again.manifest.files.items()}.items()
+    assert again.manifest.source == index.manifest.source
+    assert dict(again.document("heat").metadata) == {"year": 1999}
+    verify(again.path.parent)
+
+
+def test_an_index_replaced_meanwhile_is_left_alone(tmp_path):
+    index = build(CARS, name="cars", home=tmp_path)
+    build(CARS[:2], name="cars", home=tmp_path)
+    with pytest.raises(StoreError, match="rebuilt after generation 000001"):
+        refit(index, alpha=0.3)

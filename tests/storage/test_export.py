@@ -8,8 +8,7 @@ import pytest
 from klsa_search.collection import Document, open_collection
 from klsa_search.errors import IndexDamaged, IndexNotFound, StoreError
 from klsa_search.storage.current import current_generation
-from klsa_search.storage.documents import DocumentWriter
-from klsa_search.storage.generations import commit, describe_files, new_generation, sync_files
+from klsa_search.storage.generations import describe_files, new_generation
 from klsa_search.storage.maintenance import (
     copy_index,
     delete_index,
@@ -22,7 +21,7 @@ from klsa_search.storage.repair import export, readable_documents
 from klsa_search.storage.write_log import WriteLog
 from klsa_search.storage.write_log_writer import LogWriter
 
-from .worlds import files_below, manifest_of
+from .worlds import files_below, write_documents
 
 BASE = [
     Document(id="a", title="A", text="one"),
@@ -32,19 +31,10 @@ BASE = [
 NEW_B = Document(id="b", text="new\fpage", metadata={"title": "t", "text": 1, "far": 1e308})
 
 
-def build(path):
-    with new_generation(path) as generation:
-        with DocumentWriter(generation) as writer:
-            writer.extend(BASE)
-        sync_files(generation)
-        commit(generation, manifest_of(generation, len(BASE)))
-    return current_generation(path)
-
-
 @pytest.fixture
 def index(tmp_path):
     path = tmp_path / "tickets"
-    with LogWriter(build(path)) as writer:
+    with LogWriter(write_documents(path, BASE)) as writer:
         writer.append([NEW_B, Document(id="c"), Document(id="d")], ["a"])
         writer.append([Document(id="a", text="again")], ["d", "never"])
         yield path
@@ -140,12 +130,12 @@ def test_the_log_stays_with_its_generation_and_goes_with_it(index):
     (first / "delta-000001.npz").write_text("made from the log")
     before = describe_files(first)
     assert not [name for name in before if name.startswith(("WRITES", "delta"))]
-    build(index)
+    write_documents(index, BASE)
     assert everything(index) == BASE
     rollback(index)
     assert everything(index) == WANTED
     rollback(index, "000002")
-    build(index)
+    write_documents(index, BASE)
     assert not first.exists()
     assert delete_index(index) == []
     assert files_below(index.parent) == {}

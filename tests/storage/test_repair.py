@@ -9,8 +9,6 @@ import pytest
 from klsa_search.collection import Document
 from klsa_search.errors import IndexDamaged, IndexNotFound, StoreError
 from klsa_search.storage.current import current_generation, read_current
-from klsa_search.storage.documents import DocumentWriter
-from klsa_search.storage.generations import commit, new_generation
 from klsa_search.storage.judgements import Judgements
 from klsa_search.storage.maintenance import rollback, verify
 from klsa_search.storage.manifest import read_manifest
@@ -29,7 +27,7 @@ from klsa_search.storage.synonyms import read_synonyms, write_synonyms
 from klsa_search.storage.write_log_writer import LogWriter
 from tests.support.catalogs import read_rules
 
-from .worlds import manifest_of
+from .worlds import write_documents
 
 BASE = [
     Document(id=f"d{n}", title=f"Title {n}", text=f"text of {n}", metadata={"n": n})
@@ -37,19 +35,12 @@ BASE = [
 ]
 
 
-def build(path, documents):
-    with new_generation(path) as generation:
-        with DocumentWriter(generation) as writer:
-            writer.extend(documents)
-        commit(generation, manifest_of(generation, len(documents)))
-
-
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """Two generations; the one in use was written to, and there is a file of every kind."""
     path = tmp_path_factory.mktemp("recovery") / "cars"
-    build(path, BASE[:5])
-    build(path, BASE)
+    write_documents(path, BASE[:5])
+    write_documents(path, BASE)
     with LogWriter(current_generation(path)) as writer:
         writer.append([Document(id="new", text="later")], ["d3"])
     write_synonyms(path, {"tv": ("television",)})

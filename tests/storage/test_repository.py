@@ -20,9 +20,7 @@ from klsa_search.errors import (
 from klsa_search.storage.backup import back_up
 from klsa_search.storage.catalog import aliases_in, delete_alias, set_alias
 from klsa_search.storage.current import current_generation
-from klsa_search.storage.documents import DocumentWriter
 from klsa_search.storage.files import exclusive_lock
-from klsa_search.storage.generations import commit, new_generation, sync_files
 from klsa_search.storage.judgements import Judgements
 from klsa_search.storage.maintenance import delete_index, indexes_in, undo_writes, verify
 from klsa_search.storage.objects import open_store, refuse_password
@@ -34,15 +32,11 @@ from klsa_search.storage.write_log_writer import LogWriter
 from tests.support.catalogs import read_rules
 
 from .test_kills import Killed, dying
-from .worlds import manifest_of
+from .worlds import write_documents
 
 
 def build(path, *documents):
-    with new_generation(path) as generation:
-        with DocumentWriter(generation) as writer:
-            writer.extend(documents)
-        sync_files(generation)
-        commit(generation, manifest_of(generation, len(documents)))
+    return write_documents(path, documents)
 
 
 def add(path, *documents, deletes=()):

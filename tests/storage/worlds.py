@@ -3,7 +3,8 @@
 import hashlib
 
 from klsa_search.storage.current import current_generation
-from klsa_search.storage.generations import commit, describe_files, new_generation, sync_files
+from klsa_search.storage.documents import DocumentWriter
+from klsa_search.storage.generations import commit, describe_files, new_generation
 from klsa_search.storage.manifest import FORMAT_VERSION, BuildEntry, Counts, Manifest
 
 
@@ -24,8 +25,16 @@ def manifest_of(generation, documents=0):
 def write(path, content):
     with new_generation(path) as generation:
         (generation / "vocabulary.txt").write_text(content)
-        sync_files(generation)
         commit(generation, manifest_of(generation))
+
+
+def write_documents(path, documents):
+    """Write a generation that has nothing but documents; return its folder."""
+    with new_generation(path) as generation:
+        with DocumentWriter(generation) as writer:
+            writer.extend(documents)
+        commit(generation, manifest_of(generation, len(documents)))
+    return generation
 
 
 def content(path):
