@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -76,7 +77,8 @@ class Sandbox(AbstractContextManager["Sandbox"]):
                 self._end()
             match answer:
                 case {"content": content}:
-                    yield _content_of(content)
+                    sections = [Section(*section) for section in content.pop("sections")]
+                    yield Content(sections=sections, **content)
                 case {"unreadable": [kind_of_fault, detail, number]}:
                     raise Unreadable(kind_of_fault, detail, line=number)
                 case {"memory": _}:
@@ -152,15 +154,7 @@ def _answers(
         limit_time(limits.seconds)
         for content in kind.read(path, encoding):
             _check(content, limits.characters)
-            yield {
-                "content": {
-                    "title": content.title,
-                    "sections": content.sections,
-                    "metadata": content.metadata,
-                    "numbered": content.numbered,
-                    "notes": content.notes,
-                }
-            }
+            yield {"content": asdict(content)}
             limit_time(limits.seconds)
     except Unreadable as fault:
         yield {"unreadable": [fault.kind, fault.detail, fault.line]}
@@ -183,10 +177,6 @@ def _check(content: Content, characters: int) -> None:
     if sum(len(section.heading) + len(section.text) for section in content.sections) > characters:
         raise Unreadable("is too large", f"more than {characters:,} characters of text")
     check_storable(content)
-
-
-def _content_of(answer: dict[str, Any]) -> Content:
-    return Content(**{**answer, "sections": [Section(*section) for section in answer["sections"]]})
 
 
 def limit_memory(memory: int) -> float:
