@@ -10,13 +10,7 @@ from typing import NamedTuple, TypeVar
 from klsa_search._native import TermFinder
 from klsa_search.analysis.language_detection import language_among
 from klsa_search.analysis.languages import common_beginning, languages_of, stated_language
-from klsa_search.analysis.segmentation import (
-    all_characters,
-    ascii_characters,
-    names,
-    spans,
-    words,
-)
+from klsa_search.analysis.segmentation import all_characters, ascii_characters, names, spans, words
 from klsa_search.analysis.terms import CACHED_WORDS, TermOf, TermOfAny, common_terms
 from klsa_search.analysis.tokenizers import ImportedTokenizer, with_trusted_tokenizer
 from klsa_search.analysis.unicode import Alignment, nfkc
@@ -43,7 +37,8 @@ class Analyzer:
 
     Words are case-folded, accent-folded depending on settings and language, filtered by the stop
     words, and stemmed. With several languages each document has the stop words and stems of its
-    own (`for_document`), and a word of a query may be in any. Thread-safe; pickled as its settings.
+    own (`for_document`), and a word of a query may be in any; `term_of` has the rules for words.
+    Thread-safe; pickled as its settings.
     SettingsError for an unknown language or stemmer, or a tokenizer that this process does not
     trust.
 
@@ -64,14 +59,7 @@ class Analyzer:
     ['mainten']
     """
 
-    __slots__ = (
-        "_finder",
-        "_in",
-        "_term_of",
-        "_tokenizer",
-        "languages",
-        "settings",
-    )
+    __slots__ = ("_finder", "_in", "_tokenizer", "languages", "settings", "term_of")
 
     def __init__(self, settings: AnalysisSettings | None = None) -> None:
         # `settings` may be those of a whole index.
@@ -81,18 +69,18 @@ class Analyzer:
         name = checked.tokenizer
         self._tokenizer = None if name is None else ImportedTokenizer(name)
         terms_of = {language: TermOf(self.settings, language) for language in self.languages}
-        self._term_of: TermOf | TermOfAny = terms_of[self.languages[0]]
+        self.term_of: TermOf | TermOfAny = terms_of[self.languages[0]]
         self._in = {self.languages[0]: self}
         if len(terms_of) > 1:
-            self._term_of = TermOfAny([*terms_of.values()])
+            self.term_of = TermOfAny([*terms_of.values()])
             self._in = {name: self._with(term_of, (name,)) for name, term_of in terms_of.items()}
-        self._finder = self._finder_of(self._term_of)
+        self._finder = self._finder_of(self.term_of)
 
     def _with(self, term_of: TermOf | TermOfAny, languages: tuple[str, ...]) -> Analyzer:
         """Return an analyser with the same settings for words of some of the languages."""
         other = Analyzer.__new__(Analyzer)
         other.settings, other._tokenizer = self.settings, self._tokenizer
-        other.languages, other._term_of = languages, term_of
+        other.languages, other.term_of = languages, term_of
         other._finder = other._finder_of(term_of)
         other._in = {languages[0]: other} if len(languages) == 1 else self._in
         return other
@@ -125,9 +113,9 @@ class Analyzer:
 
     def preferring(self, terms: Container[str]) -> Analyzer:
         """Return an analyser whose words have, of several readings, the first of these terms."""
-        if not isinstance(self._term_of, TermOfAny):
+        if not isinstance(self.term_of, TermOfAny):
             return self
-        return self._with(self._term_of.preferring(terms), self.languages)
+        return self._with(self.term_of.preferring(terms), self.languages)
 
     def readings(self, text: str) -> tuple[tuple[str, ...], ...]:
         """Return the terms of a text in each of the languages, without repetitions."""
@@ -144,9 +132,7 @@ class Analyzer:
         The same terms as those of `tokens`, several times faster. Of the text of a query: a word
         that may be in several languages has one of its terms, none if it is a stop word of any.
         """
-        return list(
-            filter(None, self.map_words(text, self._term_of.__getitem__, self._term_of.pair))
-        )
+        return list(filter(None, self.map_words(text, self.term_of.__getitem__, self.term_of.pair)))
 
     def map_words(
         self, text: str, of_word: Callable[[str], T], of_pair: Callable[[str], T]
@@ -174,7 +160,7 @@ class Analyzer:
         >>> list(Analyzer().written("The Engines"))
         [('', 'The'), ('engin', 'Engines')]
         """
-        term_of = self._term_of
+        term_of = self.term_of
         words = self.map_words(
             text,
             lambda word: [(term, word) for term in term_of.all(word)],
@@ -184,23 +170,7 @@ class Analyzer:
 
     def term(self, word: str) -> str:
         """Return the term of a word, "" for a stop word. Cost: 3 µs for one that is not cached."""
-        return self._term_of[word]
-
-    def new_term(self, word: str) -> str:
-        """Return the term of a word, "" for a stop word, which the caller caches."""
-        return self._term_of.uncached(word)
-
-    def stop_code(self, word: str) -> int:
-        """Return the code of a stop word in the forward index; 0 for a word without one.
-
-        An odd number for a stop word, one more if it is written in capitals. Only the first
-        `CODED_STOP_WORDS` have codes; see `storage/forward_index.py`.
-
-        >>> analyzer = Analyzer()
-        >>> [analyzer.stop_code(word) for word in ("it", "It", "IT", "wing")]
-        [29, 29, 30, 0]
-        """
-        return self._term_of.stop_code(word)
+        return self.term_of[word]
 
     def folded(self, word: str) -> str:
         """Return a word with case and accents folded, not stemmed.
@@ -208,7 +178,7 @@ class Analyzer:
         >>> Analyzer().folded("Overheating")
         'overheating'
         """
-        return self._term_of.folded(nfkc(word))
+        return self.term_of.folded(nfkc(word))
 
     def beginning(self, text: str) -> str:
         """Return the beginning of terms of words that begin with a text, in their common spelling.
@@ -217,7 +187,7 @@ class Analyzer:
         'colo'
         """
         folded = self.folded(text)
-        return common_beginning(folded) if self._term_of.has_two_spellings else folded
+        return common_beginning(folded) if self.term_of.has_two_spellings else folded
 
     def common(self) -> frozenset[str]:
         """Return the common terms: words of the long stop list that this analyzer keeps.
@@ -227,16 +197,12 @@ class Analyzer:
         """
         return common_terms(self.settings)
 
-    def pair(self, pair: str) -> str:
-        """Return the term of a pair of characters of a script without spaces, or ""."""
-        return self._term_of.pair(pair)
-
     def tokens(self, text: str) -> list[Token]:
         """Return the terms of a text with positions and offsets.
 
         All terms of a word that may be in several languages, at the same position.
         """
-        term_of = self._term_of
+        term_of = self.term_of
         if self._tokenizer is not None:
             return [
                 Token(term, position, start, end)

@@ -124,7 +124,11 @@ class TermOf(_TermCache):
         return self._accents.folded(word) if self._accents else word
 
     def stop_code(self, word: str) -> int:
-        """Return the code of a stop word: see `Analyzer.stop_code`."""
+        """Return the code of a stop word in the forward index; 0 for a word without one.
+
+        An odd number for a stop word, one more if it is written in capitals. Only the first
+        `CODED_STOP_WORDS` have codes; see `storage/forward_index.py`.
+        """
         folded = self.folded(word)
         numbers = self._stop_numbers
         number = numbers.get(folded, numbers.get(self._base(folded)))
@@ -191,5 +195,5 @@ class TermOfAny(_TermCache):
         return self._terms_of[0].folded(word)
 
     def stop_code(self, word: str) -> int:
-        """Return the code of a stop word of any language: see `Analyzer.stop_code`."""
+        """Return the code of a stop word of any language."""
         return max(one.stop_code(word) for one in self._terms_of)

@@ -15,7 +15,7 @@ from klsa_search.analysis.terms import CACHED_WORDS, LONGEST_WORD
 from klsa_search.core.child_processes import WorkerPool, answer_requests
 
 NO_TERM: Final = -1
-"""Number of a word without a term; that of a stop word is less by its `Analyzer.stop_code`."""
+"""Number of a word without a term; that of a stop word is less by its `TermOf.stop_code`."""
 
 
 class NumberedTexts(NamedTuple):
@@ -131,15 +131,15 @@ class _Words(dict[str, int]):
 
     def of_word(self, word: str) -> int:
         """Return the number of a word, without the cache."""
-        return self._number(self._analyzer.new_term(word), word)
+        return self._number(self._analyzer.term_of.uncached(word), word)
 
     def pair(self, pair: str) -> int:
         """Return the number of a pair of characters."""
-        return self._number(self._analyzer.pair(pair), pair)
+        return self._number(self._analyzer.term_of.pair(pair), pair)
 
     def _number(self, term: str, written: str) -> int:
         if not term:
-            return NO_TERM - self._analyzer.stop_code(written)
+            return NO_TERM - self._analyzer.term_of.stop_code(written)
         return self._terms.number(term)
 
 

@@ -131,11 +131,7 @@ def walk(
 
 
 def single_file(
-    file: Path,
-    is_sidecar: Callable[[Path], bool],
-    root: Path,
-    selection: Selection,
-    unread: Unread,
+    file: Path, is_sidecar: Callable[[Path], bool], root: Path, selection: Selection, unread: Unread
 ) -> Iterator[Path]:
     """Yield one file of a folder; add the others, except sidecar files, to `unread`."""
     yield file

@@ -278,10 +278,7 @@ class Intake:
             return None
         try:
             document = as_document(
-                record,
-                origin,
-                columns,
-                number=self._number + 1 if numbered else None,
+                record, origin, columns, number=self._number + 1 if numbered else None
             )
         except CollectionError as error:
             self.refuse(error.message)

@@ -238,11 +238,7 @@ def document_as_json(document: Document) -> str:
         where = document.origin or f"document {str(document.id)[:60]!r}"
         raise BadDocument(f"{where}: {fault}; correct it and write again")
     checked_id(document.id)
-    parts = {
-        "title": document.title,
-        "text": document.text,
-        "metadata": dict(document.metadata),
-    }
+    parts = {"title": document.title, "text": document.text, "metadata": dict(document.metadata)}
     written = json.dumps(
         {name: part for name, part in parts.items() if part}, ensure_ascii=False, allow_nan=False
     )

@@ -291,11 +291,7 @@ def smart_collection(
         queries=partial(smart.queries, query_file, rules) if query_file else list,
         judgements=partial(smart.judgements, qrels_file, rules) if qrels_file else list,
         files=partial(
-            single_file,
-            file,
-            lambda other: other in (query_file, qrels_file),
-            path,
-            selection,
+            single_file, file, lambda other: other in (query_file, qrels_file), path, selection
         ),
         root=path,
         address=address,

@@ -90,10 +90,7 @@ def narrow_indptr(starts: Integers) -> Integers:
 
 
 def values_at(
-    wanted: Integers,
-    keys: Integers,
-    values: npt.NDArray[Any],
-    missing: int = 0,
+    wanted: Integers, keys: Integers, values: npt.NDArray[Any], missing: int = 0
 ) -> npt.NDArray[Any]:
     """Return the value of each wanted key, or `missing`, in the shape of `wanted`.
 

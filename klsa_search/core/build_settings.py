@@ -137,8 +137,7 @@ class KernelSettings(SettingsGroup):
         "this; 1 is plain idf",
     )
     kernel: Kernel = Field(
-        "bm25",
-        description="weight the document features by bm25, or by the plug-in of this name",
+        "bm25", description="weight the document features by bm25, or by the plug-in of this name"
     )
     kernel_k1: float = Field(3.0, ge=0, le=100, description="set k1 of the document kernel")
     idf_power: float = Field(

@@ -21,16 +21,7 @@ FORMATS = ("png", "svg", "pdf")
 GREY = "#4b5563"
 PALE = "#e5e7eb"
 INK = "#1d1c1a"
-TONES = (
-    "#0072b2",
-    "#d55e00",
-    "#009e73",
-    "#b65f92",
-    "#a37400",
-    "#2f8fc4",
-    "#5a5a5a",
-    "#7a5bb0",
-)
+TONES = ("#0072b2", "#d55e00", "#009e73", "#b65f92", "#a37400", "#2f8fc4", "#5a5a5a", "#7a5bb0")
 """Colours of Okabe and Ito, safe for colour blindness; the pale ones are darkened for white paper.
 
 Figures do not rely on colour alone: series are also labelled or marked.
@@ -121,8 +112,7 @@ def save_figure(
     ending = path.suffix[1:].lower()
     if ending not in FORMATS:
         raise SettingsError(
-            f"`{path}` is not a .png, .svg or .pdf; end its name in one of these",
-            field="path",
+            f"`{path}` is not a .png, .svg or .pdf; end its name in one of these", field="path"
         )
     require("figures")
     from matplotlib import rc_context

@@ -97,12 +97,7 @@ def _boosts(value: object) -> str:
 
 
 _TEXT_OR_MAPPING: Final = WithJsonSchema(
-    {
-        "anyOf": [
-            {"type": "string"},
-            {"type": "object", "additionalProperties": {"type": "number"}},
-        ]
-    }
+    {"anyOf": [{"type": "string"}, {"type": "object", "additionalProperties": {"type": "number"}}]}
 )
 
 
@@ -263,10 +258,7 @@ def _optional(*groups: type[SettingsGroup]) -> Callable[[type[M]], type[M]]:
 
     def complete(model: type[M]) -> type[M]:
         types: dict[str, Any] = {
-            name: (
-                field.rebuild_annotation() | None,
-                Field(None, description=field.description),
-            )
+            name: (field.rebuild_annotation() | None, Field(None, description=field.description))
             for name, field in fields.items()
         }
         return create_model(model.__name__, __base__=model, __doc__=model.__doc__, **types)

@@ -76,8 +76,7 @@ def load_plugin(kind: PluginKind, name: str) -> Any:
     entry = _entry(kind, name)
     if entry is None:
         raise PluginFailed(
-            f"{kind} `{name}` is not installed; install the package that provides it",
-            field=kind,
+            f"{kind} `{name}` is not installed; install the package that provides it", field=kind
         )
     try:
         return entry.load()

@@ -34,14 +34,7 @@ from klsa_search.indexing.build import build
 from klsa_search.search.index import Index
 from klsa_search.storage.manifest import Frozen, sha256_of
 
-_PACKAGES: Final = [
-    "klsa-search",
-    "numpy",
-    "PyStemmer",
-    "rapidfuzz",
-    "scipy",
-    "stopwordsiso",
-]
+_PACKAGES: Final = ["klsa-search", "numpy", "PyStemmer", "rapidfuzz", "scipy", "stopwordsiso"]
 """Packages that affect scores, or the terms of a query."""
 
 
@@ -129,12 +122,7 @@ def record_run(
     return RunRecord(**dict(run_conditions), run=entry)
 
 
-def conditions(
-    index: Index,
-    queries: Path,
-    k: int,
-    parameters: SearchParameters,
-) -> Conditions:
+def conditions(index: Index, queries: Path, k: int, parameters: SearchParameters) -> Conditions:
     """Return what a run will depend on. See `record_run`."""
     if index.last_write.seq:
         raise ReplayFailed(
@@ -178,11 +166,7 @@ def write_run(
     """Write the run for these conditions, and return its entry."""
     queries_of_file = read_query_lines(queries)
     rankings = rank_best(
-        index,
-        queries_of_file,
-        run_conditions.k,
-        threads=threads,
-        **run_conditions.parameters,
+        index, queries_of_file, run_conditions.k, threads=threads, **run_conditions.parameters
     )
     hits = sum(
         len(ranking.document_ids)

@@ -188,10 +188,7 @@ def index_judgements(index: Index) -> tuple[list[Topic], list[Judgement], int]:
 
 
 def compare_rankers(
-    index: Index,
-    queries: Sequence[Topic],
-    judgements: Sequence[Judgement],
-    rankers: Sequence[str],
+    index: Index, queries: Sequence[Topic], judgements: Sequence[Judgement], rankers: Sequence[str]
 ) -> tuple[Mapping[str, RunMeasures], Comparison]:
     """Return measures of rankers of an index, and a comparison of their MAP with that of the first.
 

@@ -37,10 +37,4 @@ from klsa_search.lowrank.expansion_matrix import SpectralFunction
 from klsa_search.search.engine.query_terms import QueryTerms
 from klsa_search.search.rankers.reader import IndexReader, sum_of_terms
 
-__all__ = [
-    "FeatureWeighting",
-    "IndexReader",
-    "QueryTerms",
-    "SpectralFunction",
-    "sum_of_terms",
-]
+__all__ = ["FeatureWeighting", "IndexReader", "QueryTerms", "SpectralFunction", "sum_of_terms"]

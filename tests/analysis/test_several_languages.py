@@ -205,8 +205,8 @@ def test_fields_name_languages_in_several_ways(text, name):
 def test_stop_words_have_the_same_codes_in_all_languages():
     both = Analyzer(AnalysisSettings(language="de,fi,en", stop_words="long"))
     for word in ("aber", "and", "für", "että"):
-        codes = {both.in_language(name).stop_code(word) for name in both.languages}
-        assert codes == {both.stop_code(word)} != {0}, word
+        codes = {both.in_language(name).term_of.stop_code(word) for name in both.languages}
+        assert codes == {both.term_of.stop_code(word)} != {0}, word
 
 
 def test_passages_are_read_in_the_language_of_their_document(tmp_path):

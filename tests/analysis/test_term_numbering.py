@@ -25,8 +25,8 @@ def test_a_worked_example():
     numbering = TermNumbering(Analyzer())
     first = numbering.numbered(AnalysedTexts(TEXTS))
     assert first.terms == ["wing", "flow"]
-    of, the = (NO_TERM - Analyzer().stop_code(word) for word in ("of", "the"))
-    such = NO_TERM - Analyzer().stop_code("such")
+    of, the = (NO_TERM - Analyzer().term_of.stop_code(word) for word in ("of", "the"))
+    such = NO_TERM - Analyzer().term_of.stop_code("such")
     assert first.numbers.tolist() == [0, of, the, 0, 1, such, 0, the, of]
     assert first.lengths.tolist() == [4, 0, 3, 2]
     second = numbering.numbered(AnalysedTexts(["drag flow"]))

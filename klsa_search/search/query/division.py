@@ -239,7 +239,7 @@ class Divider:
         """Return whether documents contain a part of an unknown word, perhaps as a stop word."""
         number = self._counts.numbers[part]
         return self._counts.of_term(number) > 0 or (
-            number == NO_TERM and self._analyzer.stop_code(part) > 0
+            number == NO_TERM and self._analyzer.term_of.stop_code(part) > 0
         )
 
 

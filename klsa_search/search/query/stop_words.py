@@ -40,7 +40,7 @@ class StopWords:
 
     def numbers(self, words: Sequence[Word]) -> list[int]:
         """Return the numbers of words; those of stop words are `NO_TERM` less their codes."""
-        stop_code = self.analyzer.stop_code
+        stop_code = self.analyzer.term_of.stop_code
         return [
             word.number if word.number != NO_TERM else NO_TERM - stop_code(word.text)
             for word in words
@@ -57,7 +57,7 @@ class StopWords:
                 tuple(
                     term_numbers.get(term[0], UNKNOWN)
                     if term
-                    else NO_TERM - analyzer.stop_code(word.text)
+                    else NO_TERM - analyzer.term_of.stop_code(word.text)
                     for word, term in zip(words, terms, strict=True)
                 )
             ] = None
@@ -130,7 +130,7 @@ class StopWords:
         return shares
 
     def _is_stop_word(self, word: str) -> bool:
-        return self.analyzer.stop_code(word) > 0
+        return self.analyzer.term_of.stop_code(word) > 0
 
 
 def _has_case(text: str, numbers: Sequence[int]) -> bool:

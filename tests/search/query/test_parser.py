@@ -35,7 +35,9 @@ clauses = st.builds(
 
 def sequence(text):
     """Terms of a text in their places, stop words by their codes."""
-    return list(analyzer.map_words(text, lambda w: analyzer.term(w) or analyzer.stop_code(w), str))
+    return list(
+        analyzer.map_words(text, lambda w: analyzer.term(w) or analyzer.term_of.stop_code(w), str)
+    )
 
 
 def follow(wanted, held):

@@ -63,7 +63,7 @@ def having(*words):
     wanted = [analyzer.term(word) for word in words]
     count = 0
     for each in LOG_FILES:
-        parts = [list(analyzer.map_words(each[part], analyzer.term, analyzer.pair))
+        parts = [list(analyzer.map_words(each[part], analyzer.term, analyzer.term_of.pair))
                  for part in ("title", "text")]  # fmt: skip
         count += any(
             part[first : first + len(wanted)] == wanted
