@@ -57,39 +57,21 @@ def refuse_other_model(name: str, entry: SpaceEntry, embedder: CheckedEmbedder) 
         )
 
 
-class EmbeddedSpaces(NamedTuple):
-    """What embedders need to know of an index.
-
-    name     of the index
-    entries  its spaces of vectors
-    words    of a passage; None if documents are not divided
-    """
-
-    name: str
-    entries: Sequence[SpaceEntry]
-    words: int | None
-
-    @classmethod
-    def of(cls, name: str, manifest: Manifest, settings: Settings) -> EmbeddedSpaces:
-        """Return those of an index with a manifest."""
-        words = (settings.passage_words or PASSAGE_WORDS) if manifest.has_passages else None
-        return cls(name, manifest.vectors, words)
-
-
 def embedded_query(
     embedders: Mapping[str, CheckedEmbedder],
-    index: EmbeddedSpaces,
+    name: str,
+    spaces: Sequence[SpaceEntry],
     dimensions: Mapping[str, int],
     query: str,
 ) -> EmbeddedQuery:
     """Return the vector of a query in the first space with documents and an embedder."""
-    entries = {entry.name: entry for entry in index.entries}
+    entries = {entry.name: entry for entry in spaces}
     for space, embedder in embedders.items():
         if space not in dimensions or not query.strip():
             continue
         try:
             if space in entries:  # a rebuild may have changed the model
-                refuse_other_model(index.name, entries[space], embedder)
+                refuse_other_model(name, entries[space], embedder)
             (row,) = embedder.embed([query], "query")
             refuse_other_dimension(embedder, len(row), dimensions[space])
         except (EmbedderFailed, SettingsError) as failure:
@@ -110,32 +92,34 @@ def texts_to_embed(document: Document, words: int | None) -> list[str]:
 
 
 def embed_documents(
-    embedders: Mapping[str, CheckedEmbedder], index: EmbeddedSpaces, puts: Sequence[Document]
+    embedders: Mapping[str, CheckedEmbedder],
+    name: str,
+    manifest: Manifest,
+    settings: Settings,
+    puts: Sequence[Document],
 ) -> tuple[list[Document], list[FieldWarning]]:
     """Return documents with vectors in the spaces of the index that have an embedder.
 
     Those that have vectors keep them. The warnings name others, as an embedder failed or
     needed longer than `WRITE_SECONDS`.
     """
-    documents = list(puts)
-    warnings: list[FieldWarning] = []
-    entries = {entry.name: entry for entry in index.entries}
+    documents, warnings = list(puts), list[FieldWarning]()
+    words = (settings.passage_words or PASSAGE_WORDS) if manifest.has_passages else None
+    entries = {entry.name: entry for entry in manifest.vectors}
     for space, embedder in embedders.items():
         if space not in entries:  # `klsa-index embed`, or a refit, begins the space
             continue
         todo = {
             number: texts
             for number, document in enumerate(documents)
-            if space not in vectors_of(document)
-            and (texts := texts_to_embed(document, index.words))
+            if space not in vectors_of(document) and (texts := texts_to_embed(document, words))
         }
         reason = f"the embedder needs longer than {WRITE_SECONDS:.0f} s for all documents"
-        left = dict(todo)
         try:
-            refuse_other_model(index.name, entries[space], embedder)
+            refuse_other_model(name, entries[space], embedder)
             for number, rows in embedded_rows(embedder, todo, entries[space].dimension):
                 documents[number] = with_rows(documents[number], space, rows)
-                del left[number]
+                del todo[number]
         except (EmbedderFailed, SettingsError) as failure:
             reason = failure.message
         warnings += [
@@ -145,7 +129,7 @@ def embed_documents(
                 f"document {documents[number].id!r} is stored without a vector in `{space}`: "
                 f"{reason}; klsa-index embed computes it",
             )
-            for number in left
+            for number in todo
         ]
     return documents, warnings
 

@@ -22,8 +22,6 @@ from klsa_search.kernels.vocabulary import Vocabulary
 from klsa_search.storage.documents import DocumentReader
 from klsa_search.storage.forward_index import Forward
 
-_FOLDED: Final = re.compile(r"[ \n\f]")
-
 
 def snippet(
     text: str,

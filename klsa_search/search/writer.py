@@ -26,7 +26,7 @@ from klsa_search.search.batches import (
     declared_of,
     patched_documents,
 )
-from klsa_search.search.models import EmbeddedSpaces, embed_documents
+from klsa_search.search.models import embed_documents
 from klsa_search.search.parts.generation import Batch
 from klsa_search.search.parts.reader import Reader
 from klsa_search.search.sync import (
@@ -257,9 +257,10 @@ class Writer:
             if changes:
                 declared = declared_of(reader.settings, reader.fields)
                 documents = patched_documents(changes, reader.document, declared, manifest.vectors)
-            spaces = EmbeddedSpaces.of(reader.name, manifest, reader.settings)
-            checked = list(map(checked_vectors, documents))
-            embedded, warnings = embed_documents(embedders, spaces, checked)
+            checked, settings = list(map(checked_vectors, documents)), reader.settings
+            embedded, warnings = embed_documents(
+                embedders, reader.name, manifest, settings, checked
+            )
             batch = Batch(embedded, deletes, (), {}, manifest.vectors)
             if changes:
                 by_id = {document.id: document for document in embedded}

@@ -14,7 +14,7 @@ from klsa_search.core.parameters import SearchParameters
 from klsa_search.errors import EmbedderFailed, PartitionMissing, QueryError
 from klsa_search.search.engine.evidence import Answers, SharedAnswers, added
 from klsa_search.search.explain.explanation import Explanation
-from klsa_search.search.models import EmbeddedQuery, EmbeddedSpaces, embedded_query
+from klsa_search.search.models import EmbeddedQuery, embedded_query
 from klsa_search.search.pages.assembly import assemble_results, checked_rerank
 from klsa_search.search.pages.collectors import collect, count_matches
 from klsa_search.search.pages.facets import Facet
@@ -167,8 +167,8 @@ def _embedded(
     embedders = reader.models.embedders
     if vector is not None or not embedders:
         return EmbeddedQuery(vector, ())
-    index = EmbeddedSpaces(reader.name, reader.parts.facts.manifest.vectors, None)
-    return embedded_query(embedders, index, reader.dimensions, query)
+    spaces = reader.parts.facts.manifest.vectors
+    return embedded_query(embedders, reader.name, spaces, reader.dimensions, query)
 
 
 def _merged_ranking(

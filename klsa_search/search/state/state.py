@@ -143,8 +143,7 @@ class State:
     @lazy_property
     def suggester(self) -> Suggester:
         """What completes typed text."""
-        parser, documents = self.query_parser, self.documents
-        return Suggester(self.snapshot, self.info.analyzer, parser, documents, self.texts)
+        return Suggester(self.query_parser, self.documents, self.texts)
 
     def suggester_within(self, filter_: FilterLike | None) -> Suggester:
         """Return the suggester by the documents of a filter, or by all."""

@@ -131,20 +131,13 @@ class Suggester:
     """
 
     def __init__(
-        self,
-        snapshot: Snapshot,
-        analyzer: Analyzer,
-        query_parser: QueryParser,
-        documents: DocumentReader,
-        texts: SuggestedTexts,
+        self, query_parser: QueryParser, documents: DocumentReader, texts: SuggestedTexts
     ) -> None:
-        self._snapshot, self._analyzer, self._documents = snapshot, analyzer, documents
-        self._query_parser, self._texts = query_parser, texts
-        self._term_dictionary = query_parser.pieces.term_dictionary
-        self._corrector, self._is_doubtful = (
-            query_parser.words.corrector,
-            query_parser.words.is_doubtful,
-        )
+        self._pieces, words = query_parser.pieces, query_parser.words
+        self._snapshot, self._analyzer = query_parser.snapshot, query_parser.analyzer
+        self._documents, self._texts = documents, texts
+        self._term_dictionary = self._pieces.term_dictionary
+        self._corrector, self._is_doubtful = words.corrector, words.is_doubtful
         self._filter: Mask | None = None
 
     def within(self, filter_: Mask) -> Suggester:
@@ -257,7 +250,7 @@ class Suggester:
 
         least  documents that contain them in sequence, at least
         """
-        context_words = self._query_parser.pieces.words(before[-_READ:])[-MAX_CONTEXT:]
+        context_words = self._pieces.words(before[-_READ:])[-MAX_CONTEXT:]
         words = [word.text for word in context_words]
         numbers = [word.number for word in context_words]
         if not self._ends_with_term(before):
@@ -304,7 +297,7 @@ class Suggester:
         """Return a title, or its words if it may be read as operators."""
         if is_plain(title) and not may_be_boolean(title):
             return title
-        return " ".join(word.text for word in self._query_parser.pieces.words(title)).casefold()
+        return " ".join(word.text for word in self._pieces.words(title)).casefold()
 
     def _following_terms(self, words: tuple[int, ...]) -> Counter[str]:
         def follow() -> Counter[str]:
@@ -315,7 +308,7 @@ class Suggester:
         return self._snapshot.answers.of(("following", *words), words, follow)
 
     def _numbers(self, text: str) -> list[int]:
-        return [word.number for word in self._query_parser.pieces.words(text)]
+        return [word.number for word in self._pieces.words(text)]
 
     @lazy_property
     def _common(self) -> frozenset[int]:
