@@ -24,7 +24,7 @@ import numpy.typing as npt
 from klsa_search.collection.lines import checked_lines
 from klsa_search.collection.model import Judgement, Topic
 from klsa_search.collection.queries import checked_column
-from klsa_search.core.array_types import Numbers, Scores
+from klsa_search.core.array_types import Scores
 from klsa_search.core.installation import require
 from klsa_search.core.parameters import SearchParameters
 from klsa_search.errors import CollectionError
@@ -58,7 +58,7 @@ def rank_best(
 
 _FILE = "a run file"
 _LARGEST = float(np.finfo(np.float32).max)
-_SUBNORMAL = 0x7FFFFF  # number of 32-bit floats between 0 and the smallest normal one
+_SMALLEST = np.finfo(np.float32).tiny  # normal number above 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,24 +146,17 @@ def distinct_scores(scores: Scores) -> npt.NDArray[np.float32]:
     trec_eval keeps 32 bits and breaks ties by document ID. Each score is lowered by as few steps of
     the 32-bit grid as necessary; subnormal numbers are skipped, because some tools read them as 0.
     """
-    steps = _steps(scores.astype(np.float32))
-    ranks = np.arange(len(steps))
-    # s'_i = min(s_i, s'_{i-1} - 1), without a loop.
-    return _values(np.minimum.accumulate(steps + ranks) - ranks)
-
-
-def _steps(values: npt.NDArray[np.float32]) -> Numbers:
-    """Return the position of normal 32-bit floats in their order, 0 at 0."""
-    bits = np.abs(values).view(np.int32).astype(np.int64)
-    magnitude = np.maximum(bits - _SUBNORMAL, 0)
-    return np.where(values < 0, -magnitude, magnitude)
-
-
-def _values(steps: Numbers) -> npt.NDArray[np.float32]:
-    """Return the floats of positions; inverse of `_steps`."""
-    bits = np.where(steps == 0, 0, np.abs(steps) + _SUBNORMAL).astype(np.int32)
-    magnitude = bits.view(np.float32)
-    return np.where(steps < 0, -magnitude, magnitude)
+    distinct = scores.astype(np.float32)
+    distinct[np.abs(distinct) < _SMALLEST] = 0
+    above = np.float32(np.inf)
+    for at, score in enumerate(distinct):
+        if score >= above:
+            score = np.nextafter(above, np.float32(-np.inf))
+            if abs(score) < _SMALLEST:
+                score = np.float32(0 if above > 0 else -_SMALLEST)
+            distinct[at] = score
+        above = score
+    return distinct
 
 
 MEASURES = ("map", "ndcg@10", "p@10", "recall@1000")
