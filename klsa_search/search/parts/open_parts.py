@@ -177,7 +177,10 @@ class OpenParts:
             chosen = QueryConfiguration(stored_synonyms(entry), stored_rules(entry), settings)
         if not has_partitions(build):
             return IndexFacts(build, manifest, chosen, [build])
-        _, *partitions, terms = generations_of_build(build)
+        _, *folders = generations_of_build(build)
+        if not folders:
+            raise StoreError(f"`{build}` was removed while it was opened; open the index again")
+        *partitions, terms = folders
         lengths, of_terms = partitions_of(build).lengths, (terms, read_manifest(terms))
         return IndexFacts(build, manifest, chosen, partitions, lengths, of_terms)
 
