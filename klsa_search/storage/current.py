@@ -17,26 +17,14 @@ from pathlib import Path
 
 from klsa_search.core.wording import suggestion
 from klsa_search.errors import IndexDamaged, IndexNotFound, PartitionsUnsupported
+from klsa_search.storage import names
 from klsa_search.storage.catalog import alias_at
 from klsa_search.storage.files import read_regular, replace_file, unreadable
-from klsa_search.storage.names import (
-    CURRENT,
-    DELETED,
-    GENERATION,
-    LOCKS,
-    MANIFEST,
-    MARKER,
-    PARTITIONS,
-    index_directory,
-    index_of,
-    index_with,
-    is_built,
-)
 
 _MAX_BYTES = 65_536  # a valid file has some hundred
 _KEPT_SUM = re.compile(r"kept ([0-9]{6}) sha256 ([0-9a-f]{64})\n")
 _CONTENT = re.compile(
-    rf"(?P<name>{GENERATION.pattern})\nsha256 (?P<sum>[0-9a-f]{{64}})\n"
+    rf"(?P<name>{names.GENERATION.pattern})\nsha256 (?P<sum>[0-9a-f]{{64}})\n"
     rf"(?P<kept>(?:{_KEPT_SUM.pattern})*)"
 )
 
@@ -59,23 +47,23 @@ def read_current(path: Path) -> Current:
     Raise OSError if the process has too many open files.
     """
     try:
-        content = read_regular(path / CURRENT, _MAX_BYTES)
+        content = read_regular(path / names.CURRENT, _MAX_BYTES)
     except (FileNotFoundError, NotADirectoryError):
-        if index_with(path) != path:
+        if names.index_with(path) != path:
             if _has_generation(path):
-                missing = f"{path / CURRENT} is missing: {repair_step(path)}"
+                missing = f"{path / names.CURRENT} is missing: {repair_step(path)}"
                 raise IndexDamaged(missing) from None
             step = last_resort(path.parent) if path.name[-1].isdigit() else repair_step(path)
             raise IndexDamaged(f"partition `{path}` is missing; {step}") from None
         raise IndexNotFound(_missing(path)) from None
     except OSError as error:
-        raise unreadable(path / CURRENT, error, repair_step(path)) from error
+        raise unreadable(path / names.CURRENT, error, repair_step(path)) from error
     match = _CONTENT.fullmatch(content.decode("ascii", "replace"))
     sums = dict(_KEPT_SUM.findall(match["kept"])) if match else {}
     if match is None or match["name"] in sums:
         shown = content[:40].decode("utf-8", "backslashreplace")
         raise IndexDamaged(
-            f"`{path / CURRENT}` is damaged, it begins with {shown!r}; {repair_step(path)}"
+            f"`{path / names.CURRENT}` is damaged, it begins with {shown!r}; {repair_step(path)}"
         )
     return Current(match["name"], sums | {match["name"]: match["sum"]})
 
@@ -84,7 +72,7 @@ def write_current(path: Path, current: Current) -> None:
     """Point CURRENT at a generation, atomically and durably."""
     name, sums = current.generation, current.sums
     kept = [f"kept {other} sha256 {sums[other]}\n" for other in sorted(sums) if other != name]
-    replace_file(path / CURRENT, f"{name}\nsha256 {sums[name]}\n{''.join(kept)}")
+    replace_file(path / names.CURRENT, f"{name}\nsha256 {sums[name]}\n{''.join(kept)}")
 
 
 def current_build(path: Path) -> Path:
@@ -96,7 +84,7 @@ def current_build(path: Path) -> Path:
     generation = path / name
     if not generation.is_dir():
         raise IndexDamaged(
-            f"`{path / CURRENT}` names generation {name!r}, which does not exist; "
+            f"`{path / names.CURRENT}` names generation {name!r}, which does not exist; "
             f"{repair_step(path)}"
         )
     return generation
@@ -104,7 +92,7 @@ def current_build(path: Path) -> Path:
 
 def has_partitions(generation: Path) -> bool:
     """Return whether the documents of a generation are in partitions. Cost: 2 µs."""
-    return os.path.isfile(generation / PARTITIONS)
+    return os.path.isfile(generation / names.PARTITIONS)
 
 
 def current_generation(path: Path) -> Path:
@@ -132,20 +120,20 @@ def repair_step(path: Path) -> str:
     A repair keeps what was written since the build; a rollback or a new build would lose it. It is
     one of all partitions.
     """
-    path = index_with(path)
+    path = names.index_with(path)
     return f"run `klsa-index repair {path.name} --home {path.parent}`, which keeps all writes"
 
 
 def last_resort(path: Path) -> str:
     """Return the next step for an index that cannot be repaired, for the end of a message."""
-    path = index_with(path)
+    path = names.index_with(path)
     export = f"`klsa-index dump {path.name} FILE --home {path.parent}`"
     return f"restore a backup, or save all readable documents with {export}"
 
 
 def step_for(file: Path) -> str:
     """Return the next step for a damaged file of a generation. See `repair_step`."""
-    return repair_step(index_of(file.parent))
+    return repair_step(names.index_of(file.parent))
 
 
 def changed_file_error(file: Path) -> IndexDamaged:
@@ -158,20 +146,20 @@ def _missing(path: Path) -> str:
     if target := alias_at(path):
         return f"`{path}` is an alias of `{target}`; name that index"
     again = f"`klsa-index delete-index {path.name} --home {path.parent}`"
-    if os.path.lexists(path / DELETED):
+    if os.path.lexists(path / names.DELETED):
         return f"a deletion of `{path}` was interrupted; finish it with {again}"
     if _has_generation(path):
-        return f"{path / CURRENT} is missing: {repair_step(path)}"
+        return f"{path / names.CURRENT} is missing: {repair_step(path)}"
     # A process may have died before it wrote a file.
-    if os.path.lexists(path / MARKER) or (path.is_dir() and _entries(path) <= {*LOCKS}):
+    if os.path.lexists(path / names.MARKER) or (path.is_dir() and _entries(path) <= {*names.LOCKS}):
         return (
             f"{path} is unfinished: a build or restore of it is running or was interrupted; run it "
             f"again, or remove what it left with {again}"
         )
-    if is_built(in_home := index_directory() / path):
+    if names.is_built(in_home := names.index_directory() / path):
         return f"no index at `{path}`; there is one at `{in_home}`"
-    if names := _indexes_in(path):
-        paths = ", ".join(f"`{path / name}`" for name in names)
+    if indexes := _indexes_in(path):
+        paths = ", ".join(f"`{path / name}`" for name in indexes)
         return f"`{path}` is an index directory; open one of its indexes: {paths}"
     near = suggestion(path.name, _indexes_in(path.parent))
     build = f"klsa-index build SOURCE --name {path.name} --home {path.parent}"
@@ -187,9 +175,9 @@ def _entries(folder: Path) -> set[str]:
 
 
 def _indexes_in(home: Path) -> list[str]:
-    return sorted(name for name in _entries(home) if is_built(home / name))
+    return sorted(name for name in _entries(home) if names.is_built(home / name))
 
 
 def _has_generation(path: Path) -> bool:
-    names = filter(GENERATION.fullmatch, _entries(path))
-    return any((path / name / MANIFEST).is_file() for name in names)
+    generations = filter(names.GENERATION.fullmatch, _entries(path))
+    return any((path / name / names.MANIFEST).is_file() for name in generations)

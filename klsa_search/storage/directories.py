@@ -17,22 +17,10 @@ from pathlib import Path
 from typing import Final
 
 from klsa_search.errors import StoreError
+from klsa_search.storage import names
 from klsa_search.storage.catalog import alias_at
 from klsa_search.storage.files import PERMISSIONS, is_real, read_regular, unreadable, write_fresh
 from klsa_search.storage.manifest import is_manifest
-from klsa_search.storage.names import (
-    CURRENT,
-    DELETED,
-    GENERATION,
-    GONE,
-    LOCKS,
-    MANIFEST,
-    MARKER,
-    NEW,
-    NEW_CURRENT,
-    PARTITION,
-    TEMPORARY_FOLDER,
-)
 
 _INDEX: Final = "klsa-search index"
 _GENERATION: Final = "klsa-search generation"
@@ -48,14 +36,14 @@ def is_index(path: Path) -> bool:
     """Return whether a folder is an index: marked, or with a manifest."""
     if is_marked(path):
         return True
-    return is_real(path / CURRENT, stat.S_IFREG) and any(
-        is_manifest(old / MANIFEST) for old in _folders_named(path, GENERATION)
+    return is_real(path / names.CURRENT, stat.S_IFREG) and any(
+        is_manifest(old / names.MANIFEST) for old in _folders_named(path, names.GENERATION)
     )
 
 
 def is_marked(folder: Path, kind: str = _INDEX) -> bool:
     """Return whether a folder has the marker of an index, or of a generation."""
-    marker = folder / MARKER
+    marker = folder / names.MARKER
     return is_real(marker, stat.S_IFREG) and _content_of(marker).startswith(f"{kind}\n".encode())
 
 
@@ -66,8 +54,8 @@ def is_unfinished(path: Path) -> bool:
     """
     return (
         is_marked(path)
-        and not os.path.lexists(path / CURRENT)
-        and not os.path.lexists(path / DELETED)
+        and not os.path.lexists(path / names.CURRENT)
+        and not os.path.lexists(path / names.DELETED)
         and not any(map(is_committed, generations(path)))
     )
 
@@ -103,8 +91,8 @@ def mark_index(path: Path) -> bool:
     """Mark a folder as an index; return False if it is marked already."""
     if is_marked(path):
         return False
-    if _is_half_mark(path / MARKER):
-        (path / MARKER).unlink()
+    if _is_half_mark(path / names.MARKER):
+        (path / names.MARKER).unlink()
     _mark(path, _INDEX)
     return True
 
@@ -114,7 +102,7 @@ def partition_folders(path: Path) -> list[Path]:
 
     Also those that a process made that died.
     """
-    folders = _folders_named(path, PARTITION)
+    folders = _folders_named(path, names.PARTITION)
     return [folder for folder in folders if is_index(folder) or _is_bare(folder)]
 
 
@@ -138,7 +126,11 @@ def _is_bare(folder: Path) -> bool:
     """
 
     def is_lock(entry: Path) -> bool:
-        return entry.name in LOCKS and is_real(entry, stat.S_IFREG) and entry.lstat().st_size == 0
+        return (
+            entry.name in names.LOCKS
+            and is_real(entry, stat.S_IFREG)
+            and entry.lstat().st_size == 0
+        )
 
     return all(is_lock(entry) or _is_half_mark(entry) for entry in folder.iterdir())
 
@@ -148,21 +140,21 @@ def make_generation(path: Path, above: str = "") -> Path:
 
     above  the generation that CURRENT names, even if it is gone
     """
-    names = [above or "0", *(old.name for old in generations(path))]
-    names += map(build_of, partition_folders(path))
-    number = max(map(int, names)) + 1
+    taken = [above or "0", *(old.name for old in generations(path))]
+    taken += map(build_of, partition_folders(path))
+    number = max(map(int, taken)) + 1
     while os.path.lexists(path / f"{number:06d}"):  # not ours, so it stays
         number += 1
     generation = path / f"{number:06d}"
-    if not GENERATION.fullmatch(generation.name):
+    if not names.GENERATION.fullmatch(generation.name):
         raise StoreError(f"`{path}` has no generation numbers left; build under another name")
-    temporary = path / f".{generation.name}.{NEW}"
+    temporary = path / f".{generation.name}.{names.NEW}"
     temporary.mkdir()
     try:
         _mark(temporary, _GENERATION)
         temporary.rename(generation)
     except BaseException:  # for example a full disk
-        (temporary / MARKER).unlink(missing_ok=True)
+        (temporary / names.MARKER).unlink(missing_ok=True)
         temporary.rmdir()
         raise
     return generation
@@ -172,14 +164,14 @@ def generations(path: Path) -> list[Path]:
     """Return the folders of the generations of an index, complete or not, oldest first."""
     return [
         folder
-        for folder in _folders_named(path, GENERATION)
-        if is_marked(folder, _GENERATION) or is_manifest(folder / MANIFEST)
+        for folder in _folders_named(path, names.GENERATION)
+        if is_marked(folder, _GENERATION) or is_manifest(folder / names.MANIFEST)
     ]
 
 
 def is_committed(generation: Path) -> bool:
     """Return whether a generation has its manifest, which is written last."""
-    return os.path.lexists(generation / MANIFEST)
+    return os.path.lexists(generation / names.MANIFEST)
 
 
 def collect_garbage(path: Path, keep: Collection[str]) -> None:
@@ -188,13 +180,13 @@ def collect_garbage(path: Path, keep: Collection[str]) -> None:
     Partitions are removed with their generation. The index is locked.
     """
     for entry in sorted(path.iterdir()):
-        if TEMPORARY_FOLDER.fullmatch(entry.name) and is_real(entry, stat.S_IFDIR):
+        if names.TEMPORARY_FOLDER.fullmatch(entry.name) and is_real(entry, stat.S_IFDIR):
             shutil.rmtree(entry)
-        elif entry.name == NEW_CURRENT:
+        elif entry.name == names.NEW_CURRENT:
             entry.unlink()
     for generation in generations(path):
         if generation.name not in keep:
-            gone = generation.with_name(f".{generation.name}.{GONE}")
+            gone = generation.with_name(f".{generation.name}.{names.GONE}")
             if is_real(gone, stat.S_IFDIR):  # a removal was interrupted
                 shutil.rmtree(gone)
             generation.rename(gone)
@@ -203,7 +195,7 @@ def collect_garbage(path: Path, keep: Collection[str]) -> None:
         if build_of(folder) not in keep:
             # Files next to its generations stay.
             collect_garbage(folder, ())
-            for name in (CURRENT, MARKER, *LOCKS):
+            for name in (names.CURRENT, names.MARKER, *names.LOCKS):
                 (folder / name).unlink(missing_ok=True)
             remove_empty(folder)
 
@@ -233,14 +225,14 @@ def _folders_named(path: Path, pattern: re.Pattern[str]) -> list[Path]:
 
 def _is_half_mark(entry: Path) -> bool:
     """Return whether an entry is an incompletely written marker."""
-    if entry.name != MARKER or not is_real(entry, stat.S_IFREG):
+    if entry.name != names.MARKER or not is_real(entry, stat.S_IFREG):
         return False
     expected, actual = _marker_text(_INDEX).encode(), _content_of(entry)
     return len(actual) < len(expected) and expected.startswith(actual)
 
 
 def _mark(folder: Path, kind: str) -> None:
-    write_fresh(folder / MARKER, _marker_text(kind))
+    write_fresh(folder / names.MARKER, _marker_text(kind))
 
 
 def _marker_text(kind: str) -> str:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Final
 
 from klsa_search.errors import FormatUnsupported, IndexDamaged, IndexNotFound, StoreError
+from klsa_search.storage import names
 from klsa_search.storage.catalog_entry import change_entry
 from klsa_search.storage.checksums import check_sizes
 from klsa_search.storage.current import Current, read_current, write_current
@@ -50,21 +51,6 @@ from klsa_search.storage.manifest import (
     read_manifest,
     sha256_of,
     write_settings,
-)
-from klsa_search.storage.names import (
-    CATALOG_FILES,
-    CATALOG_ID,
-    CURRENT,
-    DELETED,
-    EMBEDDING_FILES,
-    LOCK,
-    LOCKS,
-    LOG_FILES,
-    LOG_LOCK,
-    MANIFEST,
-    MARKER,
-    NEW_CURRENT,
-    PASSAGES,
 )
 from klsa_search.storage.partitions import generations_of_build
 
@@ -122,10 +108,10 @@ def index_lock(path: Path, *, allow_writes: bool = False) -> Iterator[None]:
     allow_writes  do not take the lock of the log
     """
     with ExitStack() as locks:
-        locks.enter_context(exclusive_lock(path / LOCK))
+        locks.enter_context(exclusive_lock(path / names.LOCK))
         if not allow_writes:
             locks.enter_context(writing(path))
-        for name in (CURRENT, NEW_CURRENT, DELETED, MARKER):
+        for name in (names.CURRENT, names.NEW_CURRENT, names.DELETED, names.MARKER):
             if is_real(path / name, stat.S_IFDIR):
                 raise StoreError(
                     f"`{path / name}` is a folder that does not belong to the index; move it away"
@@ -139,7 +125,7 @@ def writing(path: Path) -> Iterator[None]:
 
     A write is short, so this waits for other writers; it does not wait for a build.
     """
-    with exclusive_lock(path / LOG_LOCK, timeout=WRITE_TIMEOUT):
+    with exclusive_lock(path / names.LOG_LOCK, timeout=WRITE_TIMEOUT):
         yield
 
 
@@ -160,7 +146,7 @@ def commit(generation: Path, manifest: Manifest) -> None:
     """
     sync_files(generation)
     path, text = generation.parent, manifest.as_text()
-    replace_file(generation / MANIFEST, text)
+    replace_file(generation / names.MANIFEST, text)
     retained = _retained(generation)
     sums = manifest_checksums(path, retained)
     sums[generation.name] = hashlib.sha256(text.encode()).hexdigest()
@@ -180,15 +166,17 @@ def describe_files(generation: Path) -> dict[str, FileEntry]:
 
     Those of its passages are named `passages/...`. Cost: reading them.
     """
-    passages = generation / PASSAGES
-    files = [path for path in generation.iterdir() if path not in (passages, generation / MANIFEST)]
+    passages = generation / names.PASSAGES
+    files = [
+        path for path in generation.iterdir() if path not in (passages, generation / names.MANIFEST)
+    ]
     files += passages.iterdir() if passages.is_dir() else ()
     return {
         path.relative_to(generation).as_posix(): FileEntry(
             bytes=path.stat().st_size, sha256=sha256_of(path)
         )
         for path in sorted(files)
-        if path.name != MARKER and not LOG_FILES.fullmatch(path.name)
+        if path.name != names.MARKER and not names.LOG_FILES.fullmatch(path.name)
     }
 
 
@@ -211,12 +199,12 @@ def manifest_checksums(path: Path, committed: Iterable[Path]) -> dict[str, str]:
         sums = dict(read_current(path).sums)
     except StoreError:
         sums = {}
-    names = [generation.name for generation in committed]
-    for name in names:
+    kept = [generation.name for generation in committed]
+    for name in kept:
         with suppress(OSError):  # an unreadable manifest is damaged and has no checksum to keep
             if name not in sums:
-                sums[name] = hashlib.sha256(read_regular(path / name / MANIFEST)).hexdigest()
-    return {name: sums[name] for name in names if name in sums}
+                sums[name] = hashlib.sha256(read_regular(path / name / names.MANIFEST)).hexdigest()
+    return {name: sums[name] for name in kept if name in sums}
 
 
 @contextmanager
@@ -229,7 +217,7 @@ def _marked(path: Path) -> Iterator[None]:
     except BaseException:
         if bare and not generations(path):
             remove_configuration(path)
-            for name in (MARKER, *LOCKS):
+            for name in (names.MARKER, *names.LOCKS):
                 (path / name).unlink(missing_ok=True)
         raise
 
@@ -239,24 +227,24 @@ def remove_configuration(path: Path) -> None:
 
     Rows of a damaged catalogue stay, and belong to no index.
     """
-    if os.path.lexists(path / CATALOG_ID):
+    if os.path.lexists(path / names.CATALOG_ID):
         with suppress(IndexDamaged), change_entry(path) as entry:
             entry.remove()
-    for name in (*CATALOG_FILES, *EMBEDDING_FILES):
+    for name in (*names.CATALOG_FILES, *names.EMBEDDING_FILES):
         (path / name).unlink(missing_ok=True)
 
 
 def _remove_leftovers(path: Path) -> None:
-    deleted = os.path.lexists(path / DELETED)
+    deleted = os.path.lexists(path / names.DELETED)
     keep: list[str] = []
-    if not deleted or os.path.lexists(path / CURRENT):
+    if not deleted or os.path.lexists(path / names.CURRENT):
         keep = [generation.name for generation in committed_generations(path)]
         keep += [named(path) or ""]
     collect_garbage(path, keep)
-    if deleted and not os.path.lexists(path / CURRENT):
+    if deleted and not os.path.lexists(path / names.CURRENT):
         remove_configuration(path)
     if deleted:
-        (path / DELETED).unlink()
+        (path / names.DELETED).unlink()
 
 
 def _retained(generation: Path) -> list[Path]:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from klsa_search.core.wording import counted
 from klsa_search.errors import IndexDamaged, StoreError
+from klsa_search.storage import names
 from klsa_search.storage.catalog_entry import replace_rows, rows_of, verify_entry
 from klsa_search.storage.checksums import check_again, check_sizes
 from klsa_search.storage.current import (
@@ -44,15 +45,6 @@ from klsa_search.storage.generations import (
     writing,
 )
 from klsa_search.storage.manifest import Manifest, read_manifest, sha256_of
-from klsa_search.storage.names import (
-    CURRENT,
-    DELETED,
-    LOCKS,
-    LOG_ID,
-    MARKER,
-    NAME,
-    WRITE_LOG,
-)
 from klsa_search.storage.partitions import (
     documents_of,
     generations_in_use,
@@ -96,9 +88,9 @@ def unfinished_in(home: Path) -> list[Path]:
     return sorted(
         path
         for path in home.iterdir()
-        if NAME.fullmatch(path.name)
-        and (is_abandoned(path) or (os.path.isfile(path / MARKER) and is_index(path)))
-        and not os.path.lexists(path / CURRENT)
+        if names.NAME.fullmatch(path.name)
+        and (is_abandoned(path) or (os.path.isfile(path / names.MARKER) and is_index(path)))
+        and not os.path.lexists(path / names.CURRENT)
     )
 
 
@@ -133,9 +125,9 @@ def _check_kept(path: Path) -> None:
 def verify_shared(path: Path) -> None:
     """Read the files of an index outside its generations; IndexDamaged."""
     current_build(path)
-    if os.path.lexists(path / MARKER) and not is_marked(path):
+    if os.path.lexists(path / names.MARKER) and not is_marked(path):
         raise IndexDamaged(
-            f"`{path / MARKER}` has changed since it was written; remove it, and "
+            f"`{path / names.MARKER}` has changed since it was written; remove it, and "
             "the next build will write it again"
         )
     verify_entry(path)
@@ -155,7 +147,7 @@ def copy_index(source: Path, target: Path) -> Manifest:
         raise _taken(target)
     generations = generations_in_use(source)
     with new_generation(target) as copy, ExitStack() as partitions:
-        if os.path.lexists(target / CURRENT):  # completed by another process meanwhile
+        if os.path.lexists(target / names.CURRENT):  # completed by another process meanwhile
             raise _taken(target)
         fresh = [copy]
         count = len(generations) - 1  # of partitions and their terms, if it has any
@@ -197,7 +189,7 @@ def copy_logs(path: Path, generations: Sequence[Path], targets: Sequence[Path]) 
         with writing(path) if attempt else nullcontext():
             before = [log.last() for log in logs]
             for log, target in zip(logs, targets, strict=True):
-                for name in (LOG_ID, WRITE_LOG):  # of the first attempt
+                for name in (names.LOG_ID, names.WRITE_LOG):  # of the first attempt
                     (target / name).unlink(missing_ok=True)
                 log.copy_to(target)
             if len(logs) == 1 or [log.last() for log in logs] == before:
@@ -225,7 +217,7 @@ def rollback(path: Path, to: str | None = None) -> Rollback:
         for generation in generations_of_build(path / target):
             check_sizes(generation, read_manifest(generation))
         write_current(path, Current(target, manifest_checksums(path, committed)))
-        (path / DELETED).unlink(missing_ok=True)
+        (path / names.DELETED).unlink(missing_ok=True)
     return Rollback(read_manifest(path / target), target, before)
 
 
@@ -295,14 +287,14 @@ def delete_index(path: Path) -> list[Path]:
         return []
     with index_lock(path):
         mark_index(path)
-        if os.path.lexists(path / CURRENT):
-            os.replace(path / CURRENT, path / DELETED)
-        elif not os.path.lexists(path / DELETED):
-            write_fresh(path / DELETED, "")
+        if os.path.lexists(path / names.CURRENT):
+            os.replace(path / names.CURRENT, path / names.DELETED)
+        elif not os.path.lexists(path / names.DELETED):
+            write_fresh(path / names.DELETED, "")
         sync(path)
         collect_garbage(path, keep=())
         remove_configuration(path)
-        for name in (DELETED, MARKER, *reversed(LOCKS)):
+        for name in (names.DELETED, names.MARKER, *reversed(names.LOCKS)):
             (path / name).unlink(missing_ok=True)
     return [] if remove_empty(path) else sorted(path.iterdir())
 
@@ -330,10 +322,10 @@ def _chosen(path: Path, builds: Sequence[str], before: str | None, to: str | Non
 
 def _has_current(path: Path) -> bool:
     try:
-        (path / CURRENT).lstat()
+        (path / names.CURRENT).lstat()
     except PermissionError:
         # Opening it reports the reason; lost+found is not an index, and not readable.
-        return bool(NAME.fullmatch(path.name))
+        return bool(names.NAME.fullmatch(path.name))
     except OSError:
         return False
     return True

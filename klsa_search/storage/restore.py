@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Final
 
 from klsa_search.errors import IndexDamaged, IndexExists, IndexNotFound, StoreError
+from klsa_search.storage import names
 from klsa_search.storage.catalog import aliases_in, replace_aliases
 from klsa_search.storage.catalog_entry import replace_rows, rows_of
 from klsa_search.storage.checksums import note_checked
@@ -37,15 +38,6 @@ from klsa_search.storage.generations import (
 )
 from klsa_search.storage.maintenance import delete_index, indexes_in, rollback
 from klsa_search.storage.manifest import Manifest, parse_manifest, read_manifest, sha256_of
-from klsa_search.storage.names import (
-    CURRENT,
-    DELETED,
-    LOG_ID,
-    MANIFEST,
-    NEW,
-    WRITE_LOG,
-    index_path,
-)
 from klsa_search.storage.partitions import generations_of_build, partition_paths
 from klsa_search.storage.repository import (
     ROWS,
@@ -80,7 +72,7 @@ def restore_index(repository: Repository, name: str, path: Path, number: int | N
             f"no index `{name}` in the backup; choose from {choices}", field="index"
         )
     copy = backup.indexes[name]
-    if os.path.lexists(path / CURRENT) or not _is_free(repository, copy, path):
+    if os.path.lexists(path / names.CURRENT) or not _is_free(repository, copy, path):
         raise _exists(path)
     _restore(repository, copy, path)
     return backup_name
@@ -96,7 +88,7 @@ def restore_all(repository: Repository, home: Path, number: int | None = None) -
     backup = repository.read(backup_name)
     existing = aliases_in(home)
     for name, copy in backup.indexes.items():
-        path = index_path(home, name)
+        path = names.index_path(home, name)
         if name in existing or not _is_free(repository, copy, path):
             raise _exists(path)
     for name, index in backup.aliases.items():
@@ -176,7 +168,7 @@ def _completed(repository: Repository, copy: IndexCopy, path: Path) -> Path | No
     An index whose CURRENT was lost, or whose deletion was interrupted, looks similar. So all files
     and rows must be those of the copy: then nothing is lost. Cost: reading all files.
     """
-    if os.path.lexists(path / CURRENT) or os.path.lexists(path / DELETED):
+    if os.path.lexists(path / names.CURRENT) or os.path.lexists(path / names.DELETED):
         return None
     builds = committed_generations(path)
     if len(builds) != 1 or not _has_documents(builds[0], copy):
@@ -192,7 +184,7 @@ def _completed(repository: Repository, copy: IndexCopy, path: Path) -> Path | No
             return None
         for part, build in zip(parts, copy.builds, strict=True):
             for name, file in (build.generation | build.log).items():
-                if name != MANIFEST and sha256_of(part / name) != file.sha256:
+                if name != names.MANIFEST and sha256_of(part / name) != file.sha256:
                     return None
     except (IndexDamaged, FileNotFoundError):
         return None
@@ -236,15 +228,15 @@ def _install(repository: Repository, copy: IndexCopy, path: Path) -> Path:
 def _fetch(repository: Repository, copy: BuildCopy, generation: Path) -> Manifest:
     # Those that change come first: they may be gone before a long transfer ends.
     for name, file in (*copy.log.items(), *copy.generation.items()):
-        if name != MANIFEST:
+        if name != names.MANIFEST:
             (generation / name).parent.mkdir(exist_ok=True)
             repository.fetch(file, generation / name)
     return _manifest(repository, copy)
 
 
 def _manifest(repository: Repository, copy: BuildCopy) -> Manifest:
-    content = repository.content(copy.generation[MANIFEST], MANIFEST)
-    manifest = parse_manifest(content, Path(repository.target, MANIFEST))
+    content = repository.content(copy.generation[names.MANIFEST], names.MANIFEST)
+    manifest = parse_manifest(content, Path(repository.target, names.MANIFEST))
     if build_id(manifest) != copy.build:
         raise StoreError(f"a backup at `{repository.target}` is inconsistent; use another backup")
     return manifest
@@ -284,10 +276,10 @@ def follow(repository: Repository, home: Path) -> ReplicationState:
     with exclusive_lock(home / _LOCK):
         state = read_state(home, "follow")
         if state is None:
-            if names := [path.name for path in indexes_in(home)]:
+            if indexes := [path.name for path in indexes_in(home)]:
                 raise StoreError(
                     f"`{home}` has an index that was not restored from `{repository.target}` "
-                    f"({names[0]}); follow with an empty index directory",
+                    f"({indexes[0]}); follow with an empty index directory",
                     field="follow",
                 )
             state = ReplicationState(repository.target)
@@ -351,7 +343,7 @@ def _make_equal(repository: Repository, backup: Backup, home: Path) -> None:
     replace_aliases(home, aliases)  # the name of an alias may be that of an index now
     faults = []
     for name, copy in sorted(backup.indexes.items()):
-        path = index_path(home, name)
+        path = names.index_path(home, name)
         try:
             # The logs of partitions follow one another.
             build = named(path)
@@ -397,15 +389,15 @@ def _replace_log(repository: Repository, copy: BuildCopy, generation: Path) -> b
     path, log = generation.parent, WriteLog(generation)
     if log.state_id() == copy.log_state:
         return True
-    if not copy.log or (generation / f"{WRITE_LOG}-wal").exists():  # left by another program
+    if not copy.log or (generation / f"{names.WRITE_LOG}-wal").exists():  # left by another program
         return False
-    fresh = path / f".{generation.name}.{NEW}"
+    fresh = path / f".{generation.name}.{names.NEW}"
     with suppress(FileNotFoundError):  # left by a process that died
         shutil.rmtree(fresh)
     fresh.mkdir()
     try:
         for name, file in copy.log.items():
-            earlier = log.path if name == WRITE_LOG and log.path.exists() else None
+            earlier = log.path if name == names.WRITE_LOG and log.path.exists() else None
             repository.fetch(file, fresh / name, earlier)
             sync(fresh / name)
         with writing(path):
@@ -415,8 +407,8 @@ def _replace_log(repository: Repository, copy: BuildCopy, generation: Path) -> b
             if not log.path.exists():
                 create_log(log.path)
             if not log.state_id():  # readers need the ID only for a log with rows
-                (fresh / LOG_ID).replace(generation / LOG_ID)
-            (fresh / WRITE_LOG).replace(log.path)
+                (fresh / names.LOG_ID).replace(generation / names.LOG_ID)
+            (fresh / names.WRITE_LOG).replace(log.path)
             sync(generation)
     finally:
         shutil.rmtree(fresh)
