@@ -237,21 +237,21 @@ def read_manifest(generation: Path) -> Manifest:
     except OSError as error:
         raise unreadable(path, error, step_for(path)) from error
     try:
-        sum_ = read_current(generation.parent).sums.get(generation.name)
+        expected_sum = read_current(generation.parent).sums.get(generation.name)
     except StoreError:  # opening through CURRENT reports this; after a rollback, read on
-        sum_ = None
-    if sum_ and sum_ != hashlib.sha256(content).hexdigest():
-        raise changed_file_error(path)
-    return parse_manifest(content, path)
+        expected_sum = None
+    return parse_manifest(content, path, expected_sum)
 
 
-def parse_manifest(content: bytes, path: Path) -> Manifest:
+def parse_manifest(content: bytes, path: Path, expected_sum: str | None = None) -> Manifest:
     """Return the manifest of a generation from the content of its file; errors: `read_manifest`."""
     try:
         raw = json.loads(content)
         version = raw["format_version"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise unreadable(path, error, step_for(path)) from error
+    if expected_sum and expected_sum != hashlib.sha256(content).hexdigest():
+        raise changed_file_error(path)
     if version != FORMAT_VERSION:
         step = "rebuild it with `klsa-index build`"
         if isinstance(version, int) and version > FORMAT_VERSION:
