@@ -22,21 +22,8 @@ from klsa_search.core.parallel import processors
 from klsa_search.core.progress import Progress, open_progress
 from klsa_search.core.wording import counted
 from klsa_search.errors import SettingsError
-from klsa_search.indexing.checks import (
-    memory_budget,
-    refuse_beyond_memory,
-    refuse_overlap,
-    refuse_to_replace,
-)
-from klsa_search.indexing.estimate import (
-    Size,
-    disk_needed,
-    is_small,
-    memory_needed,
-    partitions_needed,
-    processor_seconds_needed,
-    size_of,
-)
+from klsa_search.indexing import checks, estimate
+from klsa_search.indexing.estimate import Size
 from klsa_search.indexing.generation_builder import PartitionWorkers
 from klsa_search.indexing.partitions import (
     Division,
@@ -156,13 +143,13 @@ def build(
             )
         source.add_vectors(vectors)
     path = index_path(index_directory(home), name)
-    refuse_overlap(path, source)
-    if not replace:
-        refuse_to_replace(path, source)  # before the source is sampled; and again with the lock
-    budget = memory_budget(memory)
-    size = None if is_small(source, budget) else size_of(source, chosen)
+    checks.refuse_overlap(path, source)
+    if not replace:  # before the source is sampled; and again with the lock
+        checks.refuse_to_replace(path, source)
+    budget = checks.memory_budget(memory)
+    size = None if estimate.is_small(source, budget) else estimate.size_of(source, chosen)
     if partitions is None:
-        partitions = 1 if size is None else partitions_needed(size, chosen, budget)
+        partitions = 1 if size is None else estimate.partitions_needed(size, chosen, budget)
         if partitions > 1:
             workers = 1 if workers is None else workers
             _log.warning(
@@ -175,7 +162,7 @@ def build(
         if memory is None:
             budget //= workers
     if size is not None:
-        refuse_beyond_memory(size, chosen, budget, partitions, about="about ")
+        checks.refuse_beyond_memory(size, chosen, budget, partitions, about="about ")
     division = Division(partitions, workers)
     with open_progress(progress) as report:
         index = build_divided(path, source, chosen, division, report, budget, replace=replace)
@@ -259,9 +246,9 @@ def plan(
     reading, chosen = _split_options(options, preset)
     if not isinstance(source, Collection):
         source = open_collection(source, **reading)
-    size = size_of(source, chosen)
+    size = estimate.size_of(source, chosen)
     unread = source.unread if isinstance(source, OpenedCollection) else Unread()
-    return _planned(source.name, size, chosen, memory_budget(memory), unread)
+    return _planned(source.name, size, chosen, checks.memory_budget(memory), unread)
 
 
 def plan_of_size(
@@ -291,7 +278,7 @@ def plan_of_size(
         passages = documents * -(-words // chosen.passage_words)
     size = Size(documents, documents * words * _BYTES_OF_WORD, 0, passages)
     source = f"{counted(documents, 'document')} of {counted(words, 'word')}"
-    return _planned(source, size, chosen, memory_budget(memory), Unread())
+    return _planned(source, size, chosen, checks.memory_budget(memory), Unread())
 
 
 def _planned(source: str, size: Size, settings: Settings, budget: int, unread: Unread) -> Plan:
@@ -300,9 +287,9 @@ def _planned(source: str, size: Size, settings: Settings, budget: int, unread: U
         size=size,
         processes=processors(),
         budget=budget,
-        seconds=processor_seconds_needed(size),
-        peak_memory=memory_needed(size, settings),
-        disk=disk_needed(size, settings),
+        seconds=estimate.processor_seconds_needed(size),
+        peak_memory=estimate.memory_needed(size, settings),
+        disk=estimate.disk_needed(size, settings),
         unread=unread,
     )
 

@@ -27,14 +27,7 @@ from klsa_search.core.build_settings import PASSAGE_WORDS
 from klsa_search.core.config import Settings
 from klsa_search.core.installation import __version__
 from klsa_search.core.progress import FILES, Progress, of_passages
-from klsa_search.indexing.checks import (
-    address,
-    reading_options,
-    refuse_beyond_memory,
-    refuse_to_replace,
-    refuse_to_shrink,
-    require_fields,
-)
+from klsa_search.indexing import checks
 from klsa_search.indexing.estimate import Size, divides
 from klsa_search.indexing.reading import Contents, ReadDocuments, StoredCollection, read
 from klsa_search.indexing.weighing import weigh
@@ -89,8 +82,8 @@ def write_documents(
     contents, (documents, terms) = read_.contents, read_.counts.matrix.shape
     if not terms:
         refuse_unused_texts(collection)
-    require_fields(collection, contents.settings, contents.fields, documents)
-    refuse_to_shrink(generation.parent, documents, collection, replace=replace)
+    checks.require_fields(collection, contents.settings, contents.fields, documents)
+    checks.refuse_to_shrink(generation.parent, documents, collection, replace=replace)
     built = _weighed(generation, read_, report, budget)
     number = _number_of_passages(generation, built.contents.settings)
     if number is not None:
@@ -112,7 +105,7 @@ def _weighed(generation: Path, documents: ReadDocuments, report: Progress, budge
         "passages" if generation.name == PASSAGES else "documents"
     )
     size = Size(counts.matrix.shape[0], contents.bytes)
-    refuse_beyond_memory(size, contents.settings, budget, kind=kind)
+    checks.refuse_beyond_memory(size, contents.settings, budget, kind=kind)
     spectra = weigh(counts, generation, contents.settings, report)
     entries = {label: spectrum_entry(one) for label, one in spectra.items()}
     return Built(contents, sizes_of(counts), entries, documents.vectors)
@@ -199,9 +192,9 @@ def manifest_of(
         spectra=dict(built.spectra),
         build=build_entry(started),
         files=dict(files),
-        source_path=address(collection),
+        source_path=checks.address(collection),
         fields=contents.fields,
-        reading=reading_options(collection),
+        reading=checks.reading_options(collection),
         vectors=[
             space.model_copy(update={"fingerprint": fingerprints.get(space.name)})
             for space in built.vectors
@@ -229,7 +222,7 @@ def write_generation(
     started = time.monotonic()
     with new_generation(path, allow_writes=replay is not None) as generation:
         if not replace:
-            refuse_to_replace(path, collection)
+            checks.refuse_to_replace(path, collection)
         built = write(generation)
         report(FILES, 0, None)
         manifest = manifest_of(collection, built, started, describe_files(generation))

@@ -33,12 +33,7 @@ from klsa_search.core.config import Settings
 from klsa_search.core.parallel import processors
 from klsa_search.core.progress import DOCUMENTS, Progress, of_passages
 from klsa_search.errors import IndexDamaged, SettingsError
-from klsa_search.indexing.checks import (
-    refuse_beyond_memory,
-    refuse_other_division,
-    refuse_to_shrink,
-    require_fields,
-)
+from klsa_search.indexing import checks
 from klsa_search.indexing.estimate import Size, divides, documents_within
 from klsa_search.indexing.generation_builder import (
     Built,
@@ -155,7 +150,7 @@ def build_divided(
     """
     partitions, workers = division
     if replay is None:
-        refuse_other_division(path, partitions)
+        checks.refuse_other_division(path, partitions)
     if partitions > 1:
         refuse_unpartitioned(partitions, chosen)
 
@@ -166,11 +161,11 @@ def build_divided(
         work.mkdir()
         contents, sizes = _route(collection, work, chosen, partitions, report)
         documents = sum(sizes["documents"])
-        refuse_to_shrink(path, documents, collection, replace=replace)
+        checks.refuse_to_shrink(path, documents, collection, replace=replace)
         for kind, of_kind in sizes.items():
             size = Size(sum(of_kind), contents.bytes)
-            refuse_beyond_memory(size, contents.settings, memory, partitions, kind=kind)
-        require_fields(collection, contents.settings, contents.fields, documents)
+            checks.refuse_beyond_memory(size, contents.settings, memory, partitions, kind=kind)
+        checks.require_fields(collection, contents.settings, contents.fields, documents)
         built = _write(generation, collection, contents, sizes, workers, report, memory)
         shutil.rmtree(work)
         return built

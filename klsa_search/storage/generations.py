@@ -22,20 +22,10 @@ from pathlib import Path
 from typing import Final
 
 from klsa_search.errors import FormatUnsupported, IndexDamaged, IndexNotFound, StoreError
-from klsa_search.storage import names
+from klsa_search.storage import directories, names
 from klsa_search.storage.catalog_entry import change_entry
 from klsa_search.storage.checksums import check_sizes
 from klsa_search.storage.current import Current, read_current, write_current
-from klsa_search.storage.directories import (
-    collect_garbage,
-    generations,
-    is_committed,
-    is_index,
-    make_generation,
-    mark_index,
-    refuse_foreign,
-    remove_empty,
-)
 from klsa_search.storage.files import (
     DISK_FULL,
     exclusive_lock,
@@ -67,7 +57,7 @@ def new_generation(path: Path, *, allow_writes: bool = False) -> Iterator[Path]:
     names the generation. Raise StoreError if the path has content that is not an index, is being
     changed by another process, or cannot be written.
     """
-    refuse_foreign(path)
+    directories.refuse_foreign(path)
     made = [folder for folder in (path, *path.parents) if not folder.is_dir()]
     try:
         with writable(path):
@@ -76,7 +66,7 @@ def new_generation(path: Path, *, allow_writes: bool = False) -> Iterator[Path]:
                 sync(folder.parent)
         with index_lock(path, allow_writes=allow_writes), _marked(path):
             _remove_leftovers(path)
-            generation = make_generation(path, above=named(path) or "")
+            generation = directories.make_generation(path, above=named(path) or "")
             write_settings(generation, {})  # of an interrupted build of this number
             try:
                 yield generation
@@ -86,9 +76,9 @@ def new_generation(path: Path, *, allow_writes: bool = False) -> Iterator[Path]:
                     failure.filename = failure.filename or str(generation)
                 gone = isinstance(failure, FileNotFoundError) and not generation.is_dir()
                 if (in_use := named(path)) != generation.name:
-                    keep = {in_use or "", *(other.name for other in generations(path))}
+                    keep = {in_use or "", *(other.name for other in directories.generations(path))}
                     with suppress(OSError):  # the next build removes what remains
-                        collect_garbage(path, keep - {generation.name})
+                        directories.collect_garbage(path, keep - {generation.name})
                 if gone:
                     raise StoreError(
                         f"`{generation}` was removed during the build by another "
@@ -97,7 +87,7 @@ def new_generation(path: Path, *, allow_writes: bool = False) -> Iterator[Path]:
                 raise
     except BaseException:
         for folder in made:
-            remove_empty(folder)
+            directories.remove_empty(folder)
         raise
 
 
@@ -153,7 +143,7 @@ def commit(generation: Path, manifest: Manifest) -> None:
     write_current(path, Current(generation.name, sums))
     sync(path.parent)
     try:
-        collect_garbage(path, keep=[generation_.name for generation_ in (*retained, generation)])
+        directories.collect_garbage(path, [kept.name for kept in (*retained, generation)])
     except OSError as error:
         raise StoreError(
             f"built generation `{generation.name}` of `{path}`, but could not "
@@ -182,7 +172,7 @@ def describe_files(generation: Path) -> dict[str, FileEntry]:
 
 def committed_generations(path: Path) -> list[Path]:
     """Return the generations that have a manifest, oldest first: CURRENT can name any of them."""
-    return [generation for generation in generations(path) if is_committed(generation)]
+    return list(filter(directories.is_committed, directories.generations(path)))
 
 
 def named(path: Path) -> str | None:
@@ -210,12 +200,12 @@ def manifest_checksums(path: Path, committed: Iterable[Path]) -> dict[str, str]:
 @contextmanager
 def _marked(path: Path) -> Iterator[None]:
     """Mark the folder as an index; if the block fails and the folder was bare, unmark it."""
-    bare = not is_index(path)
+    bare = not directories.is_index(path)
     try:
-        mark_index(path)
+        directories.mark_index(path)
         yield
     except BaseException:
-        if bare and not generations(path):
+        if bare and not directories.generations(path):
             remove_configuration(path)
             for name in (names.MARKER, *names.LOCKS):
                 (path / name).unlink(missing_ok=True)
@@ -240,7 +230,7 @@ def _remove_leftovers(path: Path) -> None:
     if not deleted or os.path.lexists(path / names.CURRENT):
         keep = [generation.name for generation in committed_generations(path)]
         keep += [named(path) or ""]
-    collect_garbage(path, keep)
+    directories.collect_garbage(path, keep)
     if deleted and not os.path.lexists(path / names.CURRENT):
         remove_configuration(path)
     if deleted:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from klsa_search.core.wording import counted
 from klsa_search.errors import IndexDamaged, StoreError
-from klsa_search.storage import names
+from klsa_search.storage import directories, names
 from klsa_search.storage.catalog_entry import replace_rows, rows_of, verify_entry
 from klsa_search.storage.checksums import check_again, check_sizes
 from klsa_search.storage.current import (
@@ -22,16 +22,6 @@ from klsa_search.storage.current import (
     current_build,
     read_current,
     write_current,
-)
-from klsa_search.storage.directories import (
-    collect_garbage,
-    is_abandoned,
-    is_index,
-    is_marked,
-    is_unfinished,
-    mark_index,
-    refuse_foreign,
-    remove_empty,
 )
 from klsa_search.storage.files import sync, writable, write_fresh
 from klsa_search.storage.generations import (
@@ -85,13 +75,14 @@ def unfinished_in(home: Path) -> list[Path]:
     """
     if not home.is_dir():
         return []
-    return sorted(
-        path
-        for path in home.iterdir()
-        if names.NAME.fullmatch(path.name)
-        and (is_abandoned(path) or (os.path.isfile(path / names.MARKER) and is_index(path)))
-        and not os.path.lexists(path / names.CURRENT)
-    )
+
+    def is_unfinished(path: Path) -> bool:
+        if os.path.lexists(path / names.CURRENT):
+            return False
+        is_marked = os.path.isfile(path / names.MARKER) and directories.is_marked(path)
+        return is_marked or directories.is_abandoned(path)
+
+    return sorted(p for p in home.iterdir() if names.NAME.fullmatch(p.name) and is_unfinished(p))
 
 
 def verify(path: Path) -> Manifest:
@@ -125,7 +116,7 @@ def _check_kept(path: Path) -> None:
 def verify_shared(path: Path) -> None:
     """Read the files of an index outside its generations; IndexDamaged."""
     current_build(path)
-    if os.path.lexists(path / names.MARKER) and not is_marked(path):
+    if os.path.lexists(path / names.MARKER) and not directories.is_marked(path):
         raise IndexDamaged(
             f"`{path / names.MARKER}` has changed since it was written; remove it, and "
             "the next build will write it again"
@@ -143,7 +134,7 @@ def copy_index(source: Path, target: Path) -> Manifest:
     exists, the generation was removed meanwhile, or the disk is full. Cost: reading and writing
     all files.
     """
-    if os.path.lexists(target) and not is_unfinished(target):
+    if os.path.lexists(target) and not directories.is_unfinished(target):
         raise _taken(target)
     generations = generations_in_use(source)
     with new_generation(target) as copy, ExitStack() as partitions:
@@ -279,30 +270,30 @@ def delete_index(path: Path) -> list[Path]:
     is removed. A later deletion or build finishes one that was interrupted. Raise IndexNotFound;
     StoreError if it is not an index or is being changed.
     """
-    if not is_abandoned(path):
+    if not directories.is_abandoned(path):
         _refuse_other(path)
     if path.is_symlink():
         with writable(path):
             path.unlink()
         return []
     with index_lock(path):
-        mark_index(path)
+        directories.mark_index(path)
         if os.path.lexists(path / names.CURRENT):
             os.replace(path / names.CURRENT, path / names.DELETED)
         elif not os.path.lexists(path / names.DELETED):
             write_fresh(path / names.DELETED, "")
         sync(path)
-        collect_garbage(path, keep=())
+        directories.collect_garbage(path, keep=())
         remove_configuration(path)
         for name in (names.DELETED, names.MARKER, *reversed(names.LOCKS)):
             (path / name).unlink(missing_ok=True)
-    return [] if remove_empty(path) else sorted(path.iterdir())
+    return [] if directories.remove_empty(path) else sorted(path.iterdir())
 
 
 def _refuse_other(path: Path) -> None:
     """Raise StoreError if the path is not an index, IndexNotFound if nothing is there."""
-    refuse_foreign(path)
-    if not is_index(path):
+    directories.refuse_foreign(path)
+    if not directories.is_index(path):
         current_build(path)
 
 

@@ -117,7 +117,7 @@ def test_an_interrupted_copy_is_repeated(world, monkeypatch):
 
     with monkeypatch.context() as patched:
         patched.setattr("klsa_search.storage.restore.commit", die)
-        patched.setattr("klsa_search.storage.generations.collect_garbage", lambda *_: None)
+        patched.setattr("klsa_search.storage.directories.collect_garbage", lambda *_: None)
         with pytest.raises(KeyboardInterrupt):
             start()
     assert folder.is_dir()

@@ -347,7 +347,7 @@ def test_an_index_built_after_an_interrupted_deletion_has_no_rows(home, monkeypa
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("klsa_search.storage.maintenance.collect_garbage", killed)
+        patch.setattr("klsa_search.storage.directories.collect_garbage", killed)
         with pytest.raises(KeyboardInterrupt):
             delete_index(path)
     assert not (path / "CURRENT").exists()
