@@ -64,7 +64,7 @@ def detect_format(path: Path, selection: Selection = EVERYTHING) -> str:
             f"{path}: unknown format, {_description(path)}; name its format (text reads it as one "
             f"document): {', '.join(get_args(FormatName))}"
         )
-    if named_file(path, CORPUS, selection):
+    if named_files(path, CORPUS, selection):
         return "beir"
     if smart_documents(path, selection):
         return "smart"
@@ -194,12 +194,12 @@ def is_sidecar(root: Path, file: Path) -> bool:
     return file.relative_to(root).parts[0].lower().startswith(SIDECARS)
 
 
-def named_file(
+def named_files(
     folder: Path, pattern: re.Pattern[str], selection: Selection = EVERYTHING
-) -> Path | None:
-    """Return the first file in a folder whose name, without a suffix of compression, matches."""
+) -> list[Path]:
+    """Return the files in a folder whose names, without a suffix of compression, match."""
     files = list_files(folder, selection)
-    return next((file for file in files if pattern.fullmatch(uncompressed_name(file))), None)
+    return [file for file in files if pattern.fullmatch(uncompressed_name(file))]
 
 
 def _description(path: Path) -> str:

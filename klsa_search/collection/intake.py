@@ -133,6 +133,7 @@ class Intake:
             columns = replace(columns, id=key or "")
         self.header = list(names), columns.filled(names)  # kept if the columns are ambiguous
         columns = columns.completed(names, str(file))
+        self.check_columns(columns, names)
         if not (self.columns.title or "text" in columns.unused):
             columns = self._with_prose(columns, names, following)
         self.header = list(names), columns.filled(names)
@@ -158,6 +159,9 @@ class Intake:
                 advice = f"{option('id', name)} uses it"
                 self.note(file, f"column {name!r} is not used as ID; {advice}")
         return columns, numbered
+
+    def check_columns(self, columns: Columns, names: Sequence[str]) -> None:
+        """Refuse a file with these columns; only those of a folder may be no documents."""
 
     def _with_prose(
         self,

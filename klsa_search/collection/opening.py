@@ -20,7 +20,7 @@ from klsa_search.collection.detection import (
     SMART_QUERIES,
     detect_format,
     is_sidecar,
-    named_file,
+    named_files,
     smart_documents,
     sniff,
     table_format,
@@ -193,15 +193,15 @@ def open_path(path: Path, options: CheckedReadingOptions) -> OpenedCollection:
     if kind == "smart":
         return smart_collection(name, path, options, selection, address=address)
     if kind == "beir":
-        corpus = named_file(path, CORPUS, selection) if within else None
-        if corpus is None:
+        corpora = named_files(path, CORPUS, selection) if within else []
+        if not corpora:
             raise CollectionError(
                 f"{path}: not a BEIR folder, because it has no corpus.jsonl; name the folder that "
                 "has it"
             )
         # Judgements refer to ids, so documents are not numbered.
-        documents = partial(_read, partial(json_files.documents, may_number=False), [corpus])
-        files = partial(single_file, corpus, partial(is_sidecar, path), path, selection)
+        documents = partial(_read, partial(json_files.documents, may_number=False), corpora[:1])
+        files = partial(single_file, corpora[0], partial(is_sidecar, path), path, selection)
     elif kind == "text":
         documents = partial(folder_documents, path, selection=selection)
         files = partial(paths, path, selection)
@@ -276,8 +276,10 @@ def smart_collection(
             "which begins with `.I`); name the file itself"
         )
     rules = smart.SmartRules.of(file, target)
-    query_file = named_file(path, SMART_QUERIES, selection) if within else None
-    qrels_file = named_file(path, SMART_JUDGEMENTS, selection) if within else None
+    query_file, qrels_file = (
+        next(iter(named_files(path, pattern, selection)), None) if within else None
+        for pattern in (SMART_QUERIES, SMART_JUDGEMENTS)
+    )
     if target and not (query_file and qrels_file):
         raise CollectionError(
             f"{path}: the queries or judgements of {target} are missing; "

@@ -126,17 +126,8 @@ def text_sum(path: Path) -> str:
 
     Versions of the archives differ in line endings.
     """
-    digest = hashlib.sha256()
-    blank = 0
-    with path.open("rb") as stream:
-        for line in stream:
-            content = line.rstrip()
-            if content:
-                digest.update(b"\n" * blank + content + b"\n")
-                blank = 0
-            else:
-                blank += 1
-    return digest.hexdigest()
+    lines = map(bytes.rstrip, path.read_bytes().split(b"\n"))
+    return hashlib.sha256(b"\n".join(lines).rstrip(b"\n") + b"\n").hexdigest()
 
 
 BASE_URL = "https://ir.dcs.gla.ac.uk/resources/test_collections"
@@ -198,9 +189,7 @@ def _install(name: str, target: Path, url: str, progress: Progress | None) -> No
                     f"{url} is not the expected archive ({wrong}), and nothing was "
                     f"kept; put the right files into `{target}` yourself"
                 )
-            if not target.exists():
-                unpacked.rename(target)
-                return
+            target.mkdir(exist_ok=True)
             for file in sorted(public.sums):
                 os.replace(unpacked / file, target / file)
     except OSError as error:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from klsa_search.collection import json_files, trec
-from klsa_search.collection.detection import sniff
-from klsa_search.collection.folder import EVERYTHING, Selection, list_files, uncompressed_name
+from klsa_search.collection.detection import named_files, sniff
+from klsa_search.collection.folder import EVERYTHING, Selection, uncompressed_name
 from klsa_search.collection.lines import checked_lines, lines
 from klsa_search.collection.model import Judgement, Topic, document_fault
 from klsa_search.errors import CollectionError
@@ -72,18 +72,18 @@ def read_topics(path: str | Path) -> list[Topic]:
     return topics
 
 
+_QUERIES: Final = re.compile(r"queries\.jsonl")
+_TOPICS: Final = re.compile("topics.*")
+_SPLITS: Final = re.compile(r".*\.tsv")
+_QRELS: Final = re.compile("qrels.*")
+
+
 def queries(folder: Path, selection: Selection = EVERYTHING) -> list[Topic]:
     """Return the queries of `queries.jsonl`, else of all `topics*` files; empty without these."""
-    files = list_files(folder, selection)
-    for file in files:
-        if uncompressed_name(file) == "queries.jsonl":
-            return unique_topics(_cells_of_json(file))
-    return [
-        query
-        for file in files
-        if uncompressed_name(file).startswith("topics")
-        for query in read_topics(file)
-    ]
+    for file in named_files(folder, _QUERIES, selection):
+        return unique_topics(_cells_of_json(file))
+    topics = named_files(folder, _TOPICS, selection)
+    return [query for file in topics for query in read_topics(file)]
 
 
 def judgements(folder: Path, selection: Selection = EVERYTHING) -> list[Judgement]:
@@ -93,18 +93,10 @@ def judgements(folder: Path, selection: Selection = EVERYTHING) -> list[Judgemen
     """
     inner = folder / "qrels"
     if inner.is_dir() and (selection.follow_links or not inner.is_symlink()):
-        splits = [
-            file
-            for file in list_files(inner, selection)
-            if uncompressed_name(file).endswith(".tsv")
-        ]
+        splits = named_files(inner, _SPLITS, selection)
         splits.sort(key=lambda file: uncompressed_name(file) != "test.tsv")
         return read_qrels(splits[0]) if splits else []
-    files = [
-        file
-        for file in list_files(folder, selection)
-        if uncompressed_name(file).startswith("qrels")
-    ]
+    files = named_files(folder, _QRELS, selection)
     return deduplicate((line for file in files for line in read_qrels(file)), folder)
 
 

@@ -132,9 +132,7 @@ def conditions(index: Index, queries: Path, k: int, parameters: SearchParameters
         )
     chosen = index.parameters(**parameters).model_dump()
     parsing = ParsingSettings.of(index.settings).model_dump()
-    for name in parsing:
-        if parameters.get(name) is not None:
-            parsing[name] = parameters[name]  # type: ignore[literal-required]  # a name of both
+    parsing |= {n: value for n, value in parameters.items() if n in parsing and value is not None}
     manifest = index.manifest
     return Conditions(
         queries=QueriesEntry(name=queries.name, sha256=sha256_of(queries)),

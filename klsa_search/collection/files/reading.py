@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import Final
 from zipfile import ZipFile
 
 from klsa_search.collection import csv_files, json_files, references, tables, xml_files
@@ -267,19 +267,8 @@ class FileIntake(Intake):
         """Return a message with the path that users know."""
         return message.replace(self._path, self._shown)
 
-    def begin(
-        self,
-        file: Path,
-        names: Sequence[str],
-        *,
-        key: str | None = None,
-        following: Callable[[], Iterable[Mapping[str, Any]]] = tuple,
-    ) -> tuple[Columns, bool]:
-        """Return the columns of the file, and whether to number its documents.
-
-        Unreadable if no column has titles or texts.
-        """
-        if self.columns.completed(names, str(file)).lacks(names):
+    def check_columns(self, columns: Columns, names: Sequence[str]) -> None:
+        """Raise Unreadable if no column has titles or texts."""
+        if columns.lacks(names):
             raise Unreadable("no title or text column")
         self.begun = True
-        return super().begin(file, names, key=key, following=following)
