@@ -15,8 +15,8 @@ from klsa_search.search.query.joining import covered_words
 from klsa_search.search.query.matching import (
     Alternatives,
     Operand,
+    containing_every,
     containing_phrase,
-    containing_words,
     pattern_names,
 )
 from klsa_search.search.query.pieces import PieceCache
@@ -149,7 +149,7 @@ class ClauseReader:
         words, allowed = builder.alternatives.values(), builder.allowed
         if not words:
             return allowed
-        containing = containing_words(self._snapshot, words, "all", builder.rules.evidence)
+        containing = containing_every(self._snapshot, words)
         return containing if allowed is None else allowed & containing
 
     def _restrict(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import Final, Literal, NamedTuple, cast
 
 import numpy as np
@@ -60,11 +60,7 @@ class Operand(NamedTuple):
 
     def __or__(self, other: Operand) -> Operand:
         """Return both, joined by OR."""
-        return Operand(
-            self.matching | other.matching,
-            self.not_in_hits & other.not_in_hits,
-            self.not_in_others | other.not_in_others,
-        )
+        return ~(~self & ~other)
 
 
 def names_of(snapshot: Snapshot, alternatives: Alternatives) -> tuple[tuple[str, ...], ...]:
@@ -75,7 +71,7 @@ def names_of(snapshot: Snapshot, alternatives: Alternatives) -> tuple[tuple[str,
 
 def containing_words(
     snapshot: Snapshot,
-    words: Iterable[Alternatives],
+    words: Collection[Alternatives],
     match: Literal["most", "all"],
     evidence: Evidence,
 ) -> DocumentMask:
@@ -85,9 +81,8 @@ def containing_words(
     an alternative. Documents that contain all words also contain most.
     Cost: their postings; for "most" also O(N).
     """
-    words = list(words)
     if match == "all":
-        return _containing_every(snapshot, words)
+        return containing_every(snapshot, words)
     live, count = snapshot.live_docs(), snapshot.query_kernel.counts.documents
     contained, total = np.zeros(len(snapshot)), 0.0
     for alternatives in words:
@@ -100,7 +95,8 @@ def containing_words(
     return contained > MOST * total
 
 
-def _containing_every(snapshot: Snapshot, words: Sequence[Alternatives]) -> DocumentMask:
+def containing_every(snapshot: Snapshot, words: Collection[Alternatives]) -> DocumentMask:
+    """Return which documents contain all words: (N,). Cost: their postings."""
     alone = [term for word in words if len(word) == 1 for terms in word for term in terms]
     result = np.full(len(snapshot), not alone)
     if alone:
@@ -213,9 +209,7 @@ def count_all(snapshot: Snapshot, words: Sequence[Alternatives], evidence: Evide
     """Return the number of live documents that contain all words, anywhere."""
 
     def count() -> int:
-        return int(
-            (containing_words(snapshot, words, "all", evidence) & snapshot.live_docs()).sum()
-        )
+        return int((containing_every(snapshot, words) & snapshot.live_docs()).sum())
 
     return evidence.of(("all", *(names_of(snapshot, word) for word in words)), count)
 
@@ -237,7 +231,7 @@ def counts_with(
     def documents_with() -> Counter[str]:
         fitting = snapshot.live_docs() if allowed is None else allowed
         if context:
-            fitting = fitting & containing_words(snapshot, context, "all", evidence)
+            fitting = fitting & containing_every(snapshot, context)
         counted = snapshot.bm25_engine.counts_within(terms, fitting)
         return Counter({names[term]: count for term, count in counted.items()})
 
