@@ -31,11 +31,8 @@ from klsa_search.core.child_processes import exit_with_parent
 from klsa_search.embedding.options import embedders_of
 from klsa_search.errors import EmbedderFailed, KlsaError
 
-_NICE: Final = 10
-"""Niceness: about a tenth of a contended processor."""
-
-_INTERVAL: Final = 0.2
-"""Minimum seconds between two lines of the same phase."""
+_NICE: Final = 10  # niceness: about a tenth of a contended processor
+_INTERVAL: Final = 0.2  # minimum seconds between two lines of the same phase
 
 
 @click.group()

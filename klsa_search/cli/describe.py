@@ -17,14 +17,9 @@ if TYPE_CHECKING:
     from klsa_search.collection.opened_collection import OpenedCollection
     from klsa_search.storage.manifest import FieldsEntry, Manifest
 
-_KINDS = 5
-"""Number of kinds of files to list."""
-
-_BATCHES = 5
-"""Number of batches of writes to list."""
-
-_FRACTION: Final = re.compile(r"\.\d+")
-"""Fraction of the second of a time."""
+_KINDS = 5  # number of kinds of files to list
+_BATCHES = 5  # number of batches of writes to list
+_FRACTION: Final = re.compile(r"\.\d+")  # fraction of the second of a time
 
 
 def manifest_rows(name: str, manifest: Manifest) -> list[tuple[str, str]]:

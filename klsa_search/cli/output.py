@@ -18,8 +18,7 @@ import click
 if TYPE_CHECKING:
     from rich.text import Text
 
-_UNBOUNDED = 1_000_000
-"""Width of a line in a file or a pipe, where lines are not wrapped."""
+_UNBOUNDED = 1_000_000  # width of a line in a file or a pipe, where lines are not wrapped
 _CONTROLS: Final = (
     *range(0x20),  # C0
     *range(0x7F, 0xA0),  # DEL, C1

@@ -37,10 +37,8 @@ if TYPE_CHECKING:
     from klsa_search.evaluation.measures import Ranking
     from klsa_search.search.index import Index
 
-SEARCHES: Final = 100
-_HITS: Final = 10_000
-"""Maximum searches, and hits of all of them, of one request of a batch."""
-
+SEARCHES: Final = 100  # of one request of a batch, at most
+_HITS: Final = 10_000  # of all searches of a request, at most
 _WITHOUT_QUERY: Final = ("filter", "sort", "positive", "negative")
 """Options with which a blank query finds documents."""
 

@@ -45,8 +45,7 @@ from klsa_search.service.server import (
 from klsa_search.service.settings import ServiceSettings, read_settings
 from klsa_search.storage.maintenance import indexes_in
 
-Report = Callable[[str], None]
-"""Reports a sentence at start-up."""
+Report = Callable[[str], None]  # reports a sentence at start-up
 
 
 def serve_until_stopped(

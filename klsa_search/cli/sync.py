@@ -131,12 +131,8 @@ def _write(
     write_reading(collection)
 
 
-_QUIET: Final = 100
-"""Milliseconds without a change after which changes are taken together."""
-
-_LONGEST: Final = 800
-"""Milliseconds of changes that are taken together, at most."""
-
+_QUIET: Final = 100  # milliseconds without a change after which changes are taken together
+_LONGEST: Final = 800  # milliseconds of changes that are taken together, at most
 _TICK: Final = 500
 """Milliseconds after which the loop runs without a change, to try again after a failure."""
 

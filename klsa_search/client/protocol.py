@@ -29,18 +29,10 @@ T = TypeVar("T")
 TIMEOUT: Final = 60.0
 """Seconds without a byte before a request fails; longer than the timeouts of the service."""
 
-RETRIES: Final = 3
-"""Times that a request is repeated by default."""
-
-_MAX_PAUSE: Final = 30.0
-"""Seconds between two attempts at most, whatever the service asks for."""
-
-_BUSY: Final = frozenset({429, 503})
-"""Statuses after which the same request may succeed."""
-
-PIECE: Final = 2**18
-"""Bytes of a file that are sent at once."""
-
+RETRIES: Final = 3  # times that a request is repeated by default
+_MAX_PAUSE: Final = 30.0  # seconds between two attempts at most, whatever the service asks for
+_BUSY: Final = frozenset({429, 503})  # statuses after which the same request may succeed
+PIECE: Final = 2**18  # bytes of a file that are sent at once
 _ERRORS: Final = {
     kind.code: kind
     for kind in vars(errors).values()
@@ -49,8 +41,7 @@ _ERRORS: Final = {
 """Errors of the library by code."""
 
 
-Answer = httpx.Response | httpx.RequestError
-"""What a request led to."""
+Answer = httpx.Response | httpx.RequestError  # what a request led to
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,11 +217,8 @@ def documented_as(make: Callable[..., Call[Any]]) -> Callable[[F], F]:
 Record = Document | Mapping[str, Any]
 """A document, or a mapping with `id`, `title`, `text` and metadata fields."""
 
-BATCH: Final = 1_000
-"""Documents of a request that adds documents, at most."""
-
-_BATCH_BYTES: Final = 2**22
-"""Bytes of JSON after which such a request is sent."""
+BATCH: Final = 1_000  # documents of a request that adds documents, at most
+_BATCH_BYTES: Final = 2**22  # bytes of JSON after which such a request is sent
 
 
 class Batch:

@@ -22,14 +22,11 @@ from klsa_search.core.installation import require
 from klsa_search.embedding.model import Embeddings, EmbedKind, in_batches
 from klsa_search.errors import SettingsError
 
-_MAX_LENGTH: Final = 512
-"""Tokens of a text, if the folder does not say."""
-
+_MAX_LENGTH: Final = 512  # tokens of a text, if the folder does not say
 _BATCH: Final = 16
 """Texts that a model gets at once: 64 long texts would need a gigabyte for attention."""
 
-_POOLED: Final = "sentence_embedding"
-"""Output of graphs that contain the pooling."""
+_POOLED: Final = "sentence_embedding"  # output of graphs that contain the pooling
 
 
 class OnnxEmbedder:

@@ -24,8 +24,7 @@ T = TypeVar("T")
 EmbedKind = Literal["query", "document"]
 """What a text is; some models embed queries and documents differently."""
 
-Embeddings = npt.NDArray[np.float32]
-"""(n, dimension), one row for each text."""
+Embeddings = npt.NDArray[np.float32]  # (n, dimension), one row for each text
 
 
 @runtime_checkable
@@ -95,29 +94,18 @@ def in_batches(work: Callable[[Sequence[str]], Any], texts: Sequence[str], size:
     return results
 
 
-QUERY_SECONDS: Final = 2.0
-"""Time limit of the embedding of a query."""
-
+QUERY_SECONDS: Final = 2.0  # time limit of the embedding of a query
 BATCH_SECONDS: Final = 600.0
 """Time limit of the embedding of a batch of documents, of a large model on a busy machine."""
 
-RERANK_SECONDS: Final = 5.0
-"""Time limit of the scores of a reranker."""
-
-BATCH: Final = 64
-"""Texts that an embedder gets at once."""
-
+RERANK_SECONDS: Final = 5.0  # time limit of the scores of a reranker
+BATCH: Final = 64  # texts that an embedder gets at once
 _CACHED_QUERIES: Final = 1024
 
 
-MAX_FAILURES: Final = 3
-"""Failures in a row after which calls are refused for a while."""
-
-PAUSE: Final = 30.0
-"""Seconds until a call is tried again."""
-
-_MAX_RUNNING: Final = 16
-"""Calls at the same time, including those that hang."""
+MAX_FAILURES: Final = 3  # failures in a row after which calls are refused for a while
+PAUSE: Final = 30.0  # seconds until a call is tried again
+_MAX_RUNNING: Final = 16  # calls at the same time, including those that hang
 
 
 class LimitedCalls:

@@ -15,18 +15,12 @@ import numpy as np
 from klsa_search.embedding.model import Embeddings, EmbedKind
 from klsa_search.errors import EmbedderFailed, SettingsError
 
-KEY: Final = "KLSA_EMBEDDER_KEY"
-"""Environment variable of the API key."""
-
+KEY: Final = "KLSA_EMBEDDER_KEY"  # environment variable of the API key
 _TIMEOUT: Final = {"query": 2.0, "document": 60.0}
 """Seconds to wait for a connection, and for each part of an answer."""
 
-_ATTEMPTS: Final = {"query": 1, "document": 5}
-"""A search does not wait for another attempt."""
-
-_BACK_OFF: Final = 0.5
-"""Seconds before the second attempt; they double with each one."""
-
+_ATTEMPTS: Final = {"query": 1, "document": 5}  # a search does not wait for another attempt
+_BACK_OFF: Final = 0.5  # seconds before the second attempt; they double with each one
 _LONGEST_WAIT: Final = 60.0
 _TEMPORARY: Final = frozenset({408, 409, 429, 500, 502, 503, 504})
 

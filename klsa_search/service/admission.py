@@ -33,9 +33,7 @@ INLINE_SECONDS = 0.02
 are refused once `MAX_HANDLED` were handled in it or are active.
 """
 
-_LONG = 0.01
-"""Seconds of processor or disk time above which a search is long."""
-
+_LONG = 0.01  # seconds of processor or disk time above which a search is long
 _PAUSE_FACTOR = 20
 """After a long search the loop runs none for this many times as long: at most 5% of the time."""
 
@@ -107,9 +105,7 @@ def _thread_seconds(before: struct_rusage, seconds: float) -> float:
 Reason = Literal["full", "queue_timeout", "request_timeout"]
 """Why a request was refused or cancelled."""
 
-WAITING = 64
-"""Maximum number of waiting requests."""
-
+WAITING = 64  # maximum number of waiting requests
 MAX_QUEUE_DELAY = 0.1
 """Seconds that a light request waits before it is refused, if no thread was free lately."""
 
@@ -124,14 +120,9 @@ if the time of the iteration is spent.
 HEAVY = 1
 """Running expensive requests. With the light ones that is one thread more than processors."""
 
-HEAVY_WAITING = 8
-"""Maximum number of waiting expensive requests."""
-
-QUEUE_TIMEOUT = 10.0
-"""Seconds after which a waiting request is refused."""
-
-REQUEST_TIMEOUT = 15.0
-"""Seconds after which a running request is answered without its result."""
+HEAVY_WAITING = 8  # maximum number of waiting expensive requests
+QUEUE_TIMEOUT = 10.0  # seconds after which a waiting request is refused
+REQUEST_TIMEOUT = 15.0  # seconds after which a running request is answered without its result
 
 
 def threads() -> int:
@@ -331,9 +322,7 @@ class Admission:
         return self._busy_error(f"{self._busy_message}: {detail}; try again in a moment")
 
 
-WAITING_WRITES = 16
-"""Maximum number of active writes, including those whose body is being read."""
-
+WAITING_WRITES = 16  # maximum number of active writes, including those whose body is being read
 SHORT = 2**16
 """Maximum bytes of the body of a short write; the slowest accepted client sends it in 16 s."""
 

@@ -99,9 +99,7 @@ ROUTERS: Final = (
 )
 """All routes; each router declares the scopes they need: see `service.dependencies`."""
 
-CHILD: Final = "klsa_search.cli.children"
-"""Module of the processes that refit, back up and follow."""
-
+CHILD: Final = "klsa_search.cli.children"  # module of the processes that refit, back up and follow
 _YOUNG_OBJECTS: Final = 20_000
 """New objects after which garbage is collected: every other request had one with the default, and
 nearly all that a request makes is freed without.

@@ -41,8 +41,7 @@ def service_of(request: Request) -> IndexService:
     return service
 
 
-_CHANGING: Final = frozenset(("write", "users"))
-"""Scopes of routes that may change something."""
+_CHANGING: Final = frozenset(("write", "users"))  # scopes of routes that may change something
 
 
 class Requires:

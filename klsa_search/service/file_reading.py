@@ -40,11 +40,8 @@ from klsa_search.core.child_processes import (
 from klsa_search.errors import BadDocument, CollectionError, KlsaError
 from klsa_search.storage.columns.declared import DeclaredFields
 
-_REASONS: Final = 100
-"""Reasons for leaving out a record that are kept, at most."""
-
-_BEGINNING: Final = 500
-"""Characters of a title or text in a preview."""
+_REASONS: Final = 100  # reasons for leaving out a record that are kept, at most
+_BEGINNING: Final = 500  # characters of a title or text in a preview
 
 
 @dataclass(frozen=True, kw_only=True)

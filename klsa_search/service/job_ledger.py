@@ -38,8 +38,7 @@ def job_not_found(id_: int) -> JobNotFound:
     return JobNotFound(f"no job {id_}; list jobs with GET /jobs", field="id")
 
 
-MAX_JOBS: Final = 100
-"""Number of jobs that are kept; waiting and running ones are always kept."""
+MAX_JOBS: Final = 100  # number of jobs that are kept; waiting and running ones are always kept
 
 
 @dataclass(slots=True)

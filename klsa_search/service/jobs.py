@@ -29,15 +29,9 @@ from klsa_search.service.open_indexes import OpenIndexes
 from klsa_search.service.schemas.errors import shown_message
 from klsa_search.storage.names import is_built
 
-INTERVAL = 1.0
-"""Seconds between two checks for due jobs."""
-
-_CANCEL_INTERVAL = 0.2
-"""Seconds between two checks whether the running job was cancelled."""
-
-PAUSE_FACTOR = 9
-"""After a refit, the next automatic one waits this many times as long as it took."""
-
+INTERVAL = 1.0  # seconds between two checks for due jobs
+_CANCEL_INTERVAL = 0.2  # seconds between two checks whether the running job was cancelled
+PAUSE_FACTOR = 9  # after a refit, the next automatic one waits this many times as long as it took
 _MOSTLY_CHANGED = 0.5
 """Share of changed documents from which it waits only as long as the last one took. While an index
 is filled, each refit then reads at least twice as many documents, so their sum stays small.
@@ -46,9 +40,7 @@ is filled, each refit then reads at least twice as many documents, so their sum 
 _FAILURE_PAUSE = 600.0
 """Minimum seconds between a failed or cancelled refit and the next automatic one."""
 
-_LOADING_TIME = 600.0
-"""Seconds in which all processes of a service load a new generation."""
-
+_LOADING_TIME = 600.0  # seconds in which all processes of a service load a new generation
 _STOP_TIMEOUT = 2.0
 """Seconds that a refit has to remove its files when it is cancelled or the service stops."""
 
@@ -57,9 +49,7 @@ _PROGRESS = re.compile(r"([a-z ]{1,40}) ([0-9]{1,18}) ([0-9]{1,18}|-)")
 COMPACTED_SHARE: Final = 0.05
 """Share of doc ids that were written or deleted since the last generation, for a compaction."""
 
-LEAST_COMPACTED: Final = 1_000
-"""Their number, at least: reading fewer takes a few milliseconds."""
-
+LEAST_COMPACTED: Final = 1_000  # their number, at least: reading fewer takes a few milliseconds
 _INTERRUPTED: Final = (
     "the process that ran the {kind} was killed, possibly for lack of memory; request it again"
 )

@@ -31,20 +31,12 @@ from klsa_search.errors import InvalidApiKey, SettingsError
 from klsa_search.service.changes import ChangeNotices
 from klsa_search.storage.files import read_regular, replace_file
 
-_LETTERS: Final = "abcdefghjkmnpqrstuvwxyz23456789"
-"""None that looks like another."""
-
-_GROUPS: Final = 4
-_GROUP: Final = 5
-"""Letters in a group: 4 groups of 5 have 99 random bits."""
-
-_COST: Final = 2**15
-_BLOCK: Final = 8
-_REPEATS: Final = 3
+_LETTERS: Final = "abcdefghjkmnpqrstuvwxyz23456789"  # none that looks like another
+_GROUPS, _GROUP = 4, 5  # groups of a password, and their letters: 99 random bits
+_COST, _BLOCK, _REPEATS = 2**15, 8, 3
 """Parameters n, r and p of scrypt: 32 MiB and about 0.2 s, as OWASP recommends."""
 
-_MEMORY: Final = 2**26
-"""Bytes that scrypt may use, more than twice what it needs."""
+_MEMORY: Final = 2**26  # bytes that scrypt may use, more than twice what it needs
 
 
 def new_password() -> str:
@@ -89,9 +81,7 @@ Scope = Literal["search", "write", "metrics", "users"]
 NAME: Final = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 """Pattern of the names of keys, which appear in logs."""
 
-FILE: Final = ".keys.json"
-"""Name of the key file in the index directory."""
-
+FILE: Final = ".keys.json"  # name of the key file in the index directory
 _USE_SECONDS: Final = 60.0
 
 

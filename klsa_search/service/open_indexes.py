@@ -37,12 +37,8 @@ from klsa_search.storage.catalog import aliases_in, delete_alias, set_alias
 from klsa_search.storage.checksums import ChecksumCheck
 from klsa_search.storage.maintenance import indexes_in
 
-INTERVAL = 0.5
-"""Seconds between two scans of the index directory."""
-
-MAX_PARALLEL = 8
-"""Maximum number of indexes that are opened or refreshed at the same time."""
-
+INTERVAL = 0.5  # seconds between two scans of the index directory
+MAX_PARALLEL = 8  # maximum number of indexes that are opened or refreshed at the same time
 _PAUSE_FACTOR = 9
 """A failed attempt to open or refresh is repeated after this many times as long as it took."""
 

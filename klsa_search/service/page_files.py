@@ -18,12 +18,8 @@ from starlette.staticfiles import StaticFiles
 
 from klsa_search.errors import SettingsError
 
-PREFIX = "/page/"
-"""Prefix of the paths of the page's files."""
-
-_TITLE = ">klsa-search<"
-"""The title in index.html, in the head and in the page."""
-
+PREFIX = "/page/"  # prefix of the paths of the page's files
+_TITLE = ">klsa-search<"  # the title in index.html, in the head and in the page
 _LANGUAGE = '<html lang="en"'
 _MARK = re.compile(r'<svg viewBox="0 0 32 32".*?</svg>')
 _ICON = '<link rel="icon" href="page/icon.svg" type="image/svg+xml">'

@@ -26,8 +26,7 @@ from klsa_search.service.middleware.bodies import spool
 _PREFIX: Final = "klsa-file-"
 _NAME: Final = re.compile(rf"{_PREFIX}[a-z0-9_]{{8}}")
 """Name of a folder as `TemporaryDirectory` makes it, which only its user may read."""
-_NEW_SECONDS: Final = 60.0
-"""Age of a folder up to which its service may not have locked it yet."""
+_NEW_SECONDS: Final = 60.0  # age of a folder up to which its service may not have locked it yet
 
 
 @asynccontextmanager

@@ -22,8 +22,7 @@ from klsa_search.service.middleware.clients import address_of
 REQUESTS = logging.getLogger("klsa_search.requests")
 CHANGES = logging.getLogger("klsa_search.changes")
 
-_LONGEST = 1000
-"""Maximum number of characters of a path or query."""
+_LONGEST = 1000  # maximum number of characters of a path or query
 
 
 class JsonLog(logging.Handler):

@@ -103,8 +103,7 @@ ends a process or a thread.
 _REPAIR = "run `klsa-index repair` on it, which keeps all writes"
 
 
-IndexOpener = Callable[[Path], Index]
-"""Opens the current generation of the index at a path."""
+IndexOpener = Callable[[Path], Index]  # opens the current generation of the index at a path
 
 
 def open_and_warm_up(path: Path, opener: IndexOpener = open_index) -> Index:

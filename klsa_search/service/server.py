@@ -19,12 +19,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from klsa_search.errors import SettingsError
 from klsa_search.service.settings import ServiceSettings
 
-GRACE: Final = 8
-"""Seconds that running requests have to finish when a process stops."""
-
-_KEEP_ALIVE: Final = 60
-"""Seconds that an idle connection is kept open."""
-
+GRACE: Final = 8  # seconds that running requests have to finish when a process stops
+_KEEP_ALIVE: Final = 60  # seconds that an idle connection is kept open
 _WORKER_TIMEOUT: Final = 120
 """Seconds for a worker to open the indexes, and to answer the process that started it."""
 
@@ -86,8 +82,7 @@ def check_certificate(certificate: Path | None, key: Path | None) -> None:
         ) from None
 
 
-_MAX_JOINED: Final = 2**16
-"""Bytes up to which a write is joined with the one before."""
+_MAX_JOINED: Final = 2**16  # bytes up to which a write is joined with the one before
 
 
 class OneWriteProtocol(HttpToolsProtocol):

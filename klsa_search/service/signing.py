@@ -36,9 +36,7 @@ from klsa_search.storage.files import read_regular, replace_file, writable
 Use = Literal["session", "tenant"]
 """What a token is for; a token for one use is invalid for the other."""
 
-FILE: Final = ".secret"
-"""Name of the file with the secret."""
-
+FILE: Final = ".secret"  # name of the file with the secret
 _ALGORITHM: Final = "HS256"
 _SHORTEST: Final = 32
 """Characters of a secret, at least: a shorter one was cut, or could be guessed."""
@@ -121,8 +119,7 @@ class Signer:
 COOKIE: Final = "klsa_session"
 """Name of the cookie, before the port: browsers share cookies between the ports of a host."""
 
-SESSION_LIFETIME: Final = timedelta(days=14)
-"""Lifetime of a session, or less if the key expires."""
+SESSION_LIFETIME: Final = timedelta(days=14)  # lifetime of a session, or less if the key expires
 
 
 PAGE_HEADER: Final = "X-Requested-With"
@@ -235,8 +232,7 @@ def _host_of(origin: str) -> str | None:
 MAX_TENANT_LIFETIME: Final = timedelta(days=1)
 """Lifetime of a token, at most: until it ends, only revoking its key does."""
 
-MAX_LENGTH: Final = 8_000
-"""Characters of a token: proxies refuse longer headers."""
+MAX_LENGTH: Final = 8_000  # characters of a token: proxies refuse longer headers
 
 
 class TenantClaims(BaseModel):

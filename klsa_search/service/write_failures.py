@@ -19,8 +19,7 @@ from klsa_search.service.middleware.auth import Access
 from klsa_search.storage.files import DISK_FULL, write_fresh
 from klsa_search.storage.names import NEW
 
-_ROOM: Final = 2**20
-"""Bytes that an index has at most when it is created."""
+_ROOM: Final = 2**20  # bytes that an index has at most when it is created
 
 _log = logging.getLogger(__name__)
 

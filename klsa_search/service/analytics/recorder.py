@@ -24,15 +24,9 @@ from klsa_search.service.analytics.store import ID_BITS, EventRow, SearchRow, St
 from klsa_search.service.background import BackgroundWork, PeriodicTask
 from klsa_search.storage.maintenance import indexes_in
 
-MAX_QUERY: Final = 200
-"""Characters of a query that are kept."""
-
-MAX_QUEUE: Final = 20_000
-"""Searches, and events, that wait to be stored; further ones are lost."""
-
-INTERVAL: Final = 2.0
-"""Seconds between two batches."""
-
+MAX_QUERY: Final = 200  # characters of a query that are kept
+MAX_QUEUE: Final = 20_000  # searches, and events, that wait to be stored; further ones are lost
+INTERVAL: Final = 2.0  # seconds between two batches
 _BATCH: Final = 5_000
 _ROLL_UP_INTERVAL: Final = 3600.0
 

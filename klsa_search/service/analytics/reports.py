@@ -42,8 +42,7 @@ group by query having sum(searches) >= :least order by 2 desc, 1 limit :k
 _REPLACED: Final = f"""
 select query, next, sum(searches) from all_replacements where {_OF_PERIOD} group by query, next
 """  # noqa: S608
-_MAX_QUERIES: Final = 2_000
-"""Queries of which unknown words are looked for."""
+_MAX_QUERIES: Final = 2_000  # queries of which unknown words are looked for
 
 
 def report(home: Path, index: str, *, days: int, k: int, least: int) -> Analytics:

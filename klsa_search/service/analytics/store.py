@@ -20,9 +20,7 @@ from typing import Final, Literal, NamedTuple
 
 from klsa_search.errors import StoreError
 
-FILE: Final = ".analytics.db"
-"""Name of the file in the index directory."""
-
+FILE: Final = ".analytics.db"  # name of the file in the index directory
 MAX_BYTES: Final = 2**30
 """Size of the file from which further searches are lost: some ten million searches in a day."""
 
@@ -35,15 +33,11 @@ TYPING: Final = 10.0
 _SETTLED: Final = 15.0
 """Seconds after which all searches of other processes near a search are stored."""
 
-_SETTLE_SPAN: Final = 60.0
-"""Seconds of searches that are settled at once."""
-
+_SETTLE_SPAN: Final = 60.0  # seconds of searches that are settled at once
 _GRACE: Final = timedelta(hours=1)
 """Time after the end of a day in which events of its searches are accepted."""
 
-TIMEOUT: Final = 5.0
-"""Seconds that a writer waits for another process."""
-
+TIMEOUT: Final = 5.0  # seconds that a writer waits for another process
 SCHEMA: Final = """
 create table if not exists searches (
   id integer primary key, "index" text not null, query text not null, hits integer not null,

@@ -19,18 +19,14 @@ from starlette.types import Message, Receive
 from klsa_search.errors import BodyTooSlow, QueryError, StoreError
 from klsa_search.service.schemas.documents import MAX_BODY as MAX_WRITE_BODY
 
-LINES: Final = "application/x-ndjson"
-"""Content type of a stream of lines, each of them JSON."""
-
+LINES: Final = "application/x-ndjson"  # content type of a stream of lines, each of them JSON
 MAX_BODY: Final = 2**20
 """Maximum bytes of the body of a request; the longest query, all escapes, has a tenth of it."""
 
 MAX_RULES_BODY: Final = 2**22
 """Maximum bytes of synonyms or rules, which the event loop decodes in some 40 ms."""
 
-MAX_SPOOLED: Final = 2**33
-"""Maximum bytes of a body that waits in a temporary file."""
-
+MAX_SPOOLED: Final = 2**33  # maximum bytes of a body that waits in a temporary file
 RATE: Final = 4096
 """Minimum bytes per second of a body, averaged over each window, while the service waits for it."""
 
@@ -41,9 +37,7 @@ _DOCUMENTS: Final = re.compile(r"/indexes/[^/]*/(documents(/[\s\S]*)?|sync)")
 _FILES: Final = re.compile(r"/indexes/[^/]*/files/[\s\S]*")
 _RULES: Final = re.compile(r"/indexes/[^/]*/(synonyms|rules(/[\s\S]*)?)")
 
-_PIECE: Final = 2**18
-"""Maximum bytes that are decompressed at once."""
-
+_PIECE: Final = 2**18  # maximum bytes that are decompressed at once
 _GZIP: Final = 16 + zlib.MAX_WBITS
 
 

@@ -26,9 +26,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from klsa_search.errors import RateExceeded
 
-ANY = "*"
-"""Stands for all names."""
-
+ANY = "*"  # stands for all names
 _HOST = re.compile(r"(?P<name>\[[^\]]*\]|[^:]*)(:\d*)?")
 
 
@@ -115,8 +113,7 @@ def path_of(scope: Scope) -> str:
 ALWAYS = frozenset({"/", "/health", "/health/live", "/health/ready", "/metrics"})
 """Paths that are answered under any load."""
 
-MAX_CLIENTS = 10_000
-"""Maximum number of token buckets; the least recently used one is dropped."""
+MAX_CLIENTS = 10_000  # maximum number of token buckets; the least recently used one is dropped
 
 
 class Rates:

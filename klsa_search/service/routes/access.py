@@ -214,8 +214,7 @@ async def _run(service: IndexService, request: Request, work: Callable[[Keys], T
     return await resources.heavy.run(checked)
 
 
-MAX_FILTERS = 20
-"""Indexes of a token, at most."""
+MAX_FILTERS = 20  # indexes of a token, at most
 
 
 class TenantTokenBody(RequestModel):

@@ -53,12 +53,8 @@ T = TypeVar("T")
 
 router = router_for("write")
 
-MAX_LINES = 100_000
-"""Maximum lines of a stream; the status of each is in memory until the response."""
-
-_BATCH_BYTES = 2**23
-"""Bytes of lines after which a batch is written."""
-
+MAX_LINES = 100_000  # maximum lines of a stream; the status of each is in memory until the response
+_BATCH_BYTES = 2**23  # bytes of lines after which a batch is written
 _JSON = "application/json"
 _PATCH = "application/merge-patch+json"
 _NUMBERS: Final = {"type": "array", "items": {"type": "number"}}

@@ -29,8 +29,7 @@ from klsa_search.service.schemas.base import (
 from klsa_search.service.schemas.errors import documented
 from klsa_search.storage.judgements import MAX_GRADE, plain
 
-MAX_JUDGED = 500
-"""Maximum queries of a request: each ranker scores all documents for each query."""
+MAX_JUDGED = 500  # maximum queries of a request: each ranker scores all documents for each query
 MAX_JUDGEMENTS = 20_000
 
 _Queries = dict[Text, QueryText]
@@ -154,8 +153,7 @@ def _judged(index: Index, body: EvaluateBody) -> tuple[list[Topic], list[Judgeme
     return queries, judgements, len({one.document_id for one in judgements} - set(index.ids()))
 
 
-LEFT_OUT: Final = "X-Left-Out"
-"""Header with the number of judgements that a file has no place for."""
+LEFT_OUT: Final = "X-Left-Out"  # header with the number of judgements that a file has no place for
 
 
 def _plain(q: str) -> str:

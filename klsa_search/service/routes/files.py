@@ -34,8 +34,7 @@ router = router_for("write")
 
 T = TypeVar("T")
 
-_LONGEST_NAME: Final = 255
-"""Bytes of a file name, as most file systems limit it."""
+_LONGEST_NAME: Final = 255  # bytes of a file name, as most file systems limit it
 
 
 class FileRequest(RequestModel):

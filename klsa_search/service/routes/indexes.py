@@ -291,9 +291,7 @@ async def _change_aliases(service: IndexService, change: Callable[[OpenIndexes],
         await service.run_write("", work)
 
 
-MAX_WAIT: Final = 30.0
-"""Maximum seconds that a request waits for the end of a job."""
-
+MAX_WAIT: Final = 30.0  # maximum seconds that a request waits for the end of a job
 INTERVAL: Final = 0.25
 """Seconds between two looks at a job that a request waits for; it occupies no thread."""
 

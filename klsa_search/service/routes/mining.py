@@ -43,8 +43,7 @@ SpaceKernel = Annotated[
 ]
 Label = Annotated[str, Field(max_length=MAX_LABEL), AfterValidator(encodable)]
 
-_SPAN = 65_535
-"""Largest coordinate of a map: two bytes."""
+_SPAN = 65_535  # largest coordinate of a map: two bytes
 
 
 class SimilarRequest(RequestModel):

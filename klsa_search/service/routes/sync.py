@@ -23,8 +23,7 @@ from klsa_search.service.schemas.documents import SyncAnswer, documents_of_lines
 
 router = router_for("write")
 
-_IN_MEMORY: Final = 2**23
-"""Bytes of a body that are kept in memory."""
+_IN_MEMORY: Final = 2**23  # bytes of a body that are kept in memory
 
 
 def _limit(max_delete: str) -> str:

@@ -184,8 +184,7 @@ def elapsed(begin: float) -> float:
     return round(1000 * (perf_counter() - begin), 3)
 
 
-MAX_ANSWER: Final = 2**25
-"""Maximum bytes of the JSON of an answer: enough for a document of 30 MB."""
+MAX_ANSWER: Final = 2**25  # maximum bytes of the JSON of an answer: enough for a document of 30 MB
 
 
 def encoded(answer: BaseModel, **options: Any) -> bytes:

@@ -28,9 +28,7 @@ from klsa_search.search.pages.excerpts import Excerpt, span_of
 from klsa_search.service.schemas.base import Answer, IndexName, RequestModel
 from klsa_search.storage.columns.declared import FieldWarning
 
-MAX_BODY = 2**25
-"""Maximum bytes of a body, or of one line: a document of 10 MiB with any escapes."""
-
+MAX_BODY = 2**25  # maximum bytes of a body, or of one line: a document of 10 MiB with any escapes
 MAX_IDS = 10_000
 
 _BOM = b"\xef\xbb\xbf"

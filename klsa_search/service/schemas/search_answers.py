@@ -37,8 +37,7 @@ _REQUESTED: Final = ("quality", "explanation", "highlight", "rerank")
 _INTERPRETATION_FIELDS: Final = tuple(field.name for field in fields_of(QueryInterpretation))
 _interpretation_values: Final = attrgetter(*_INTERPRETATION_FIELDS)
 
-_BATCH: Final = 10
-"""Hits encoded in one call; the size of the answer is checked after each call."""
+_BATCH: Final = 10  # hits encoded in one call; the size of the answer is checked after each call
 
 
 class HitAnswer(Answer):

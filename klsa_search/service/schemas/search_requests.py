@@ -178,9 +178,7 @@ class SearchRequest(RankingParameters, QueryOptions, _TextAndPage):
         return index.search_cost(self.to_query())
 
 
-_QUICK_VALUES: Final = 100
-"""Values of a facet up to which a search may run in the event loop."""
-
+_QUICK_VALUES: Final = 100  # values of a facet up to which a search may run in the event loop
 _PLAIN: Final = frozenset(("q", "index", "k", "limit", "hits_per_page", "analytics", "fields"))
 """Parameters that change no cost but that of `k` hits."""
 
