@@ -12,7 +12,7 @@ from klsa_search.service.dependencies import Route
 from klsa_search.service.middleware.auth import API_KEY_HEADER, needs_key
 from klsa_search.service.middleware.clients import ALWAYS
 from klsa_search.service.routes import documents
-from klsa_search.service.schemas.base import documented_parameters
+from klsa_search.service.schemas.base import ROW, documented_parameters
 from klsa_search.service.schemas.errors import documented
 
 LISTS: Final = (
@@ -87,10 +87,6 @@ def install(app: FastAPI) -> None:
     app.openapi = openapi  # type: ignore[method-assign]  # as FastAPI documents it
 
 
-_FIELDS: Final = re.compile(r"(\w+(?:, \w+)*)  +(\S.*)")
-"""Line of a docstring that begins the description of fields."""
-
-
 def _describe_fields(model: dict[str, Any]) -> None:
     """Move the descriptions of fields in the docstring of a dataclass to the fields.
 
@@ -100,7 +96,7 @@ def _describe_fields(model: dict[str, Any]) -> None:
     prose: list[str] = []
     names: list[str] = []
     for line in model.get("description", "").partition("\n>>>")[0].splitlines():
-        row = _FIELDS.fullmatch(line)
+        row = ROW.fullmatch(line)
         if row is not None and properties.keys() >= set(row[1].split(", ")):
             names, line = row[1].split(", "), row[2]
         elif not (names and line.startswith(" ")):

@@ -2,6 +2,7 @@ import json
 from urllib.parse import quote
 
 import pytest
+from pydantic import TypeAdapter
 
 from klsa_search import build
 from klsa_search.search.index import open_index
@@ -58,8 +59,18 @@ def test_an_answer_is_what_its_model_says(client, asked):
     ):
         assert response.status_code == 200
         assert response.headers["content-type"] == "application/json"
-        model = SearchAnswer.model_validate_json(response.content)
-        assert json.loads(model.model_dump_json(exclude_unset=True)) == response.json()
+        model = TypeAdapter(SearchAnswer).validate_json(response.content)
+        as_json = json.loads(TypeAdapter(SearchAnswer).dump_json(model))
+        assert with_keys_of(as_json, response.json()) == response.json()
+
+
+def with_keys_of(complete, answer):
+    """Return what an answer has of a complete one, which has fields that were not requested."""
+    if isinstance(answer, dict):
+        return {name: with_keys_of(complete[name], value) for name, value in answer.items()}
+    if isinstance(answer, list):
+        return [with_keys_of(*both) for both in zip(complete, answer, strict=True)]
+    return complete
 
 
 def test_a_text_in_a_body_is_a_list_of_one(client):

@@ -65,15 +65,19 @@ class RerankScore:
 class Hit:
     """One ranked document; `rank` counts from 1.
 
-    `explanation`, `highlight` (of title, snippet and other searched fields) and `quality` (how good
-    a match it is, from 0 to 1) are set if they were requested.
+    What was not requested is None. If documents are divided into passages, the snippet is of the
+    best one. With `group="passage"` a hit is a passage, and `id` names its document and span.
 
-    If documents are divided into passages, `span` (of characters in the text), `page` (from 1; None
-    if the text has no page breaks) and `heading` are those of the best passage, from which the
-    snippet is, and `more_passages` counts the others that match. With `group="passage"` a hit is a
-    passage: `id` names document and span, `document_id` the document, and `text` is its text.
-
-    `rerank` is set if a reranker scored the hit; `score` is still that of the ranking.
+    explanation    explanation of the score
+    highlight      highlights of title, snippet and other searched fields
+    quality        how good a match it is, from 0 to 1
+    document_id    ID of its document, if documents are divided into passages
+    span           characters of the best passage, or of this one, in the document
+    page           page of the passage, from 1; None if the document has no page breaks
+    heading        path of the headings of the passage
+    text           text of the passage
+    more_passages  number of other passages of the document that match
+    rerank         score by a reranker, and rank before, if it scored the hit
 
     >>> index.search("roads", k=1)[0]
     Hit(rank=1, id='tyre', score=..., title='Tyres', snippet='Bald tyres slip on wet roads.', ...)
@@ -101,16 +105,20 @@ class Hit:
 class SearchResults:
     """The hits of one query, with the parameters of their ranking.
 
-    `total` counts all matching documents, those with a score above 0, on all pages;
-    `hits` are the best of them, or those from `offset` on. `parameters` are those that the ranker
-    used, `facets` those requested, by name, `interpretation` is how the query was read, `quality`
-    that of the best match among the hits, if it was requested. `search_id` is set by a service that
-    records analytics. `rules` are the IDs of the rules of the index that applied.
-
-    With `max_tokens`, `tokens` is the size of all texts, and `truncated` whether passages that were
-    found did not fit; if nothing fits there are no hits, and `truncated` is true.
-
-    `warnings` name what failed and is missing, such as a reranker.
+    interpretation  how the query was read
+    hits        the best documents, or those from `offset` on
+    total       number of matching documents, with a score above 0, on all pages; with `distinct`,
+                of its values
+    parameters  those that the ranker used
+    offset      number of skipped hits
+    facets      those that were requested, by name
+    quality     quality of the best match among the hits, if it was requested
+    search_id   random ID of the search for events, if a service recorded it in its analytics
+    tokens      size of all texts, with `max_tokens`
+    truncated   whether passages that were found did not fit, with `max_tokens`; if nothing fits
+                there are no hits
+    rules       IDs of the rules of the index that applied
+    warnings    what failed and is missing, such as a reranker
 
     >>> results: klsa.SearchResults = index.search("leaking coolant", k=2)
     >>> results.total, len(results), results.ranker

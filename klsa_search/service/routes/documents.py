@@ -234,12 +234,10 @@ def size_of(request: Request) -> int | None:
 async def _change(
     service: IndexService, name: str, change: Callable[[Index], WriteResult]
 ) -> Response:
-    def work(index: Index) -> str:
+    def work(index: Index) -> bytes:
         begin = time.perf_counter()
-        written = change(index)
-        return WriteAnswer(
-            index=index.name, time_ms=elapsed(begin), **asdict(written)
-        ).model_dump_json()
+        written = asdict(change(index))
+        return to_json(WriteAnswer(index=index.name, time_ms=elapsed(begin), **written))
 
     return Response(await service.write(name, work), media_type=_JSON)
 
@@ -426,6 +424,17 @@ async def _fetch(
             stored = index.document(excerpt.document_id).metadata
             vectors = {VECTORS: stored[VECTORS]} if VECTORS in stored else {}
             excerpt = replace(excerpt, metadata={**excerpt.metadata, **vectors})
-        return encoded(DocumentAnswer.of(excerpt, index), exclude_unset=True)
+        answer = {
+            "id": excerpt.id,
+            "index": index.name,
+            "generation": index.generation,
+            "title": excerpt.title,
+            "text": excerpt.text,
+            "metadata": excerpt.metadata,
+        }
+        if excerpt.is_part:
+            names = ["document_id", "span", "heading", *(["page"] if excerpt.page else [])]
+            answer |= {name: getattr(excerpt, name) for name in names}
+        return encoded(answer)
 
     return await service.read(name, compute)

@@ -6,16 +6,19 @@ model takes 5 µs. As a dependency it would take 15 µs more.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable
 from functools import cache
+from inspect import cleandoc
+from itertools import dropwhile
 from time import perf_counter
 from typing import Annotated, Any, Final, Self, TypeVar
 
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
-from pydantic_core import PydanticCustomError, Url
+from pydantic_core import PydanticCustomError, Url, to_json
 
 from klsa_search.core.parameters import encodable
 from klsa_search.core.wording import suggestion
@@ -86,6 +89,7 @@ class RequestModel(BaseModel):
 
 
 M = TypeVar("M", bound=RequestModel)
+T = TypeVar("T")
 
 
 def read_parameters(request: Request, model: type[M]) -> M:
@@ -179,6 +183,18 @@ class IndexAnswer(Answer):
     time_ms: float = Field(0.0, description="duration in milliseconds")
 
 
+ROW: Final = re.compile(r"(\w+(?:, \w+)*)  +(\S.*)")
+"""Line of a docstring that begins the description of fields."""
+
+
+def documented(answer: type[T]) -> type[T]:
+    """Add to the docstring of an answer the descriptions of the fields of the class it extends."""
+    lines = cleandoc(answer.__base__.__doc__ or "").partition("\n>>>")[0].splitlines()
+    rows = list(dropwhile(lambda line: not ROW.fullmatch(line), lines))
+    answer.__doc__ = "\n".join([cleandoc(answer.__doc__ or ""), "", *rows])
+    return answer
+
+
 def elapsed(begin: float) -> float:
     """Return the milliseconds since `begin`, in seconds of `perf_counter`."""
     return round(1000 * (perf_counter() - begin), 3)
@@ -187,12 +203,9 @@ def elapsed(begin: float) -> float:
 MAX_ANSWER: Final = 2**25  # maximum bytes of the JSON of an answer: enough for a document of 30 MB
 
 
-def encoded(answer: BaseModel, **options: Any) -> bytes:
-    """Return an answer as JSON; QueryError if it is larger than `MAX_ANSWER`.
-
-    options  of `BaseModel.model_dump_json`
-    """
-    content = answer.model_dump_json(**options).encode()
+def encoded(answer: object) -> bytes:
+    """Return an answer as JSON; QueryError if it is larger than `MAX_ANSWER`."""
+    content = to_json(answer, inf_nan_mode="null")
     if len(content) > MAX_ANSWER:
         raise too_large()
     return content

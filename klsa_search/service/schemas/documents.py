@@ -22,11 +22,9 @@ from klsa_search.collection.mappings import as_document
 from klsa_search.collection.model import Document, document_as_json, text_fault
 from klsa_search.core.parameters import Text
 from klsa_search.errors import BadDocument, CollectionError, QueryError
-from klsa_search.search.batches import BATCH_DOCUMENTS, Changes
-from klsa_search.search.index import Index
+from klsa_search.search.batches import BATCH_DOCUMENTS, Changes, WriteResult
 from klsa_search.search.pages.excerpts import Excerpt, span_of
-from klsa_search.service.schemas.base import Answer, IndexName, RequestModel
-from klsa_search.storage.columns.declared import FieldWarning
+from klsa_search.service.schemas.base import Answer, IndexName, RequestModel, documented
 
 MAX_BODY = 2**25  # maximum bytes of a body, or of one line: a document of 10 MiB with any escapes
 MAX_IDS = 10_000
@@ -290,54 +288,25 @@ class DocumentRequest(ExcerptRequest):
     index: IndexName | None = None
 
 
-class DocumentAnswer(Answer):
-    """One document, or a part of it: the fields from `document_id` on are only those of a part."""
+@documented
+@dataclass(frozen=True, kw_only=True)
+class DocumentAnswer(Excerpt):
+    """One document, or a part of it: `document_id`, `span`, `page` and `heading` are of a part."""
 
-    id: str = Field(description="ID of the document, or of the part, such as `manual#0-1822`")
     index: str
     generation: str
-    title: str
-    text: str
-    metadata: dict[str, Any]
-    document_id: str | None = None
-    span: tuple[int, int] | None = Field(None, description="characters in the document")
-    page: int | None = Field(
-        None, description="page of the beginning, from 1, if the document has pages"
-    )
-    heading: str | None = Field(None, description="path of the headings at the beginning")
-
-    @classmethod
-    def of(cls, excerpt: Excerpt, index: Index) -> DocumentAnswer:
-        """Return a document or a part of one; fields of parts are unset in a whole document."""
-        names = ["id", "title", "text"]
-        if excerpt.is_part:
-            names += ["document_id", "span", "heading"]
-            if excerpt.page is not None:
-                names.append("page")
-        fields = {name: getattr(excerpt, name) for name in names}
-        return cls(
-            index=index.name,
-            generation=index.generation,
-            metadata=dict(excerpt.metadata),
-            **fields,
-        )
+    document_id: str = ""
+    span: tuple[int, int] = (0, 0)
+    page: int | None = None
+    heading: str = ""
 
 
-class WriteAnswer(Answer):
+@documented
+@dataclass(frozen=True, kw_only=True)
+class WriteAnswer(WriteResult):
     """Result of a write, which is durable and searchable when it is answered."""
 
     index: str
-    generation: str = Field(description="generation that was written to")
-    added: int = Field(description="documents added or replaced")
-    changed: int = Field(0, description="documents that a patch changed")
-    deleted: int = Field(description="documents deleted")
-    unknown: tuple[str, ...] = Field((), description="IDs to delete that no document had")
-    log_position: int = Field(description="position of the last row in the log of writes")
-    warnings: tuple[FieldWarning, ...] = Field(
-        (),
-        description="values of the wrong type for their fields; filters, sorting and facets "
-        "ignore them",
-    )
     time_ms: float
 
 

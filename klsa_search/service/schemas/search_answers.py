@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from dataclasses import fields as fields_of
 from functools import lru_cache
 from operator import attrgetter
@@ -16,10 +17,16 @@ from klsa_search.core.deadlines import check_deadline
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.index import Index
 from klsa_search.search.pages.facets import Facet
-from klsa_search.search.pages.results import Highlight, Hit, RerankScore, SearchResults
+from klsa_search.search.pages.results import Hit, SearchResults
 from klsa_search.search.parts.exports import refuse_unknown
 from klsa_search.search.query.interpretation import QueryInterpretation
-from klsa_search.service.schemas.base import MAX_ANSWER, Answer, IndexAnswer, too_large
+from klsa_search.service.schemas.base import (
+    MAX_ANSWER,
+    Answer,
+    IndexAnswer,
+    documented,
+    too_large,
+)
 from klsa_search.service.schemas.search_requests import Federation, SearchRequest
 
 _FIELDS: Final = ("title", "snippet", "metadata")
@@ -40,41 +47,17 @@ _interpretation_values: Final = attrgetter(*_INTERPRETATION_FIELDS)
 _BATCH: Final = 10  # hits encoded in one call; the size of the answer is checked after each call
 
 
-class HitAnswer(Answer):
-    """One hit of a search; `fields` of the request selects its fields."""
+@documented
+@dataclass(kw_only=True)
+class HitAnswer(Hit):
+    """One hit of a search; `fields` of the request selects its fields.
 
-    rank: int = Field(description="rank from 1, continued over pages")
-    id: str
-    score: float
-    title: str | None = None
-    snippet: str | None = None
-    text: str | None = None
-    metadata: dict[str, Any] | None = None
-    document_id: str | None = Field(
-        None, description="ID of its document, if documents are divided into passages"
-    )
-    span: tuple[int, int] | None = Field(
-        None, description="characters of the best passage, or of this one, in the document"
-    )
-    page: int | None = Field(
-        None, description="page of the passage, from 1, if the document has pages"
-    )
-    heading: str | None = Field(None, description="path of the headings of the passage")
-    more_passages: int | None = Field(
-        None, description="number of other passages of the document that match"
-    )
-    explanation: Explanation | None = Field(
-        None, description="explanation of the score, if requested"
-    )
-    quality: float | None = Field(
-        None, description="how good a match it is, from 0 to 1, if requested"
-    )
-    highlight: dict[str, Highlight] | None = Field(
-        None, description="highlights of title, snippet and other searched fields, if requested"
-    )
-    rerank: RerankScore | None = Field(
-        None, description="score by the reranker, and rank before, if it scored the hit"
-    )
+    rank  rank from 1, continued over pages
+    """
+
+    title: str = ""
+    snippet: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
 class FacetValueAnswer(Answer):
@@ -105,49 +88,28 @@ class PartitionsAnswer(Answer):
     )
 
 
-class SearchAnswer(Answer):
-    """The ranked hits, with how they were found."""
+@documented
+@dataclass(kw_only=True)
+class SearchAnswer(SearchResults):
+    """The ranked hits, with how they were found.
 
-    query: str
-    interpretation: QueryInterpretation
+    page, hits_per_page, total_pages  only if a page was requested
+    time_ms     duration of the search in milliseconds
+    good_match  whether any hit is a good match, if quality was requested
+    partitions  partitions that answered, if a cluster searched
+    """
+
     index: str
     generation: str
-    ranker: str
-    parameters: dict[str, bool | int | float | str] = Field(
-        description="parameters that the ranker used"
-    )
-    total: int = Field(
-        description="number of matching documents on all pages; with `distinct`, of its values"
-    )
-    offset: int = Field(description="number of skipped hits")
-    page: int | None = Field(None, description="only if a page was requested")
-    hits_per_page: int | None = Field(None, description="only if a page was requested")
-    total_pages: int | None = Field(None, description="only if a page was requested")
-    time_ms: float = Field(description="duration of the search in milliseconds")
-    search_id: str | None = Field(
-        None, description="random ID of the search for events, if analytics recorded it"
-    )
-    facets: dict[str, FacetAnswer] = Field(
-        {}, description="facets of the requested fields, by name"
-    )
-    quality: float | None = Field(
-        None, description="quality of the best match among the hits, if requested"
-    )
-    good_match: bool | None = Field(
-        None, description="whether any hit is a good match, if quality was requested"
-    )
-    tokens: int | None = Field(None, description="size of all texts, with `max_tokens`")
-    truncated: bool | None = Field(
-        None, description="whether passages that were found did not fit, with `max_tokens`"
-    )
-    partitions: PartitionsAnswer | None = Field(
-        None, description="partitions that answered, if a cluster searched"
-    )
-    rules: list[str] | None = Field(None, description="IDs of the rules that applied, if any did")
-    warnings: list[str] | None = Field(
-        None, description="what failed and is missing, such as a reranker, if anything"
-    )
-    hits: list[HitAnswer]
+    time_ms: float
+    hits: tuple[HitAnswer, ...]
+    parameters: Mapping[str, bool | int | float | str]
+    facets: Mapping[str, FacetAnswer] = field(default_factory=dict)  # type: ignore[assignment]
+    page: int | None = None
+    hits_per_page: int | None = None
+    total_pages: int | None = None
+    good_match: bool | None = None
+    partitions: PartitionsAnswer | None = None
 
 
 class MultiSearchAnswer(Answer):
@@ -165,16 +127,12 @@ class HitOrigin(Answer):
     weighted_score: float = Field(description="weight / rank, by which the hits are ordered")
 
 
+@documented
+@dataclass(kw_only=True)
 class FederatedHit(HitAnswer):
     """A hit of several searches; `rank` is that of the merged list."""
 
     federation: HitOrigin
-
-
-class FederatedSearchInfo(SearchAnswer):
-    """What one of several searches found, without its hits, which are merged."""
-
-    hits: list[HitAnswer] = Field(max_length=0)
 
 
 class FederatedAnswer(Answer):
@@ -187,8 +145,8 @@ class FederatedAnswer(Answer):
         description="sum of the totals of the searches; a document that several of them find "
         "counts for each"
     )
-    results: list[FederatedSearchInfo] = Field(
-        description="the answer to each search, in their order, without hits"
+    results: list[SearchAnswer] = Field(
+        description="the answer to each search, in their order, without hits, which are merged"
     )
 
 
@@ -273,7 +231,9 @@ def _hit_writer(fields: frozenset[str], index: Index) -> Callable[[Hit], dict[st
     """Return a function that returns the requested fields of a hit."""
     left_out, of_metadata, optional = _selected(fields)
     if of_metadata - _OF_DOCUMENT:
-        refuse_unknown("fields", sorted(of_metadata), [*HitAnswer.model_fields], index.fields)
+        refuse_unknown(
+            "fields", sorted(of_metadata), [one.name for one in fields_of(Hit)], index.fields
+        )
     optional_values, absent = attrgetter(*optional), (None,) * len(optional)
 
     def chosen(hit: Hit) -> dict[str, Any]:
