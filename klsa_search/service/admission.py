@@ -257,11 +257,6 @@ class Admission:
         if active >= most:
             raise self._refusal("full", "the request queue is full")
 
-    @property
-    def active(self) -> int:
-        """Number of requests that run or wait."""
-        return len(self._active)
-
     def load(self) -> tuple[int, int]:
         """Return how many requests run, and how many wait."""
         active = list(self._active)

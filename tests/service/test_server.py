@@ -53,7 +53,7 @@ def test_excess_requests_are_refused_at_once_and_health_always_answers(
     with serving(indexes_of(tiny_home), running=2, waiting=3) as served:
         admitted = asking(served, 5)
         searches.wait_for(2)
-        wait_until(lambda: served.admission.active == 5)
+        wait_until(lambda: sum(served.admission.load()) == 5)
         for _ in range(10):
             for path in ("/search?q=wing", "/documents/1", "/docs"):
                 with served.client() as client:
@@ -97,7 +97,7 @@ def test_stopping_answers_what_is_under_way_and_closes_what_is_idle(
         (running,) = asking(served, 1)
         searches.wait_for(1)
         (waiting,) = asking(served, 1)
-        wait_until(lambda: served.admission.active == 2)
+        wait_until(lambda: sum(served.admission.load()) == 2)
         idle = served.client()
         assert idle.get("/health")[0] == 200
         served.stop()

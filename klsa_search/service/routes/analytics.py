@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Literal, Self, TypeVar
 
 from fastapi import Response
@@ -92,11 +93,10 @@ class AnalyticsRequest(RequestModel):
     k: int = Field(20, ge=1, le=1_000, description="length of each list")
 
 
-class AnalyticsCsvRequest(RequestModel):
+class AnalyticsCsvRequest(AnalyticsRequest):
     """The parameters of GET /indexes/{name}/analytics.csv."""
 
     list: ListName = Field("queries", description="list of the report")
-    days: int = Field(30, ge=1, le=3650, description="number of days (UTC), the last is today")
     k: int = Field(1_000, ge=1, le=10_000, description="length of the list, except of days")
 
 
@@ -150,12 +150,7 @@ async def analytics(name: str, params: AnalyticsRequest, service: Service) -> An
 
     Needs scope write: the queries are those of all users.
     """
-
-    def compute(recorder: Recorder, index: str) -> Analytics:
-        least = recorder.min_searches
-        return report(recorder.home, index, days=params.days, k=params.k, least=least)
-
-    return await _read(service, name, compute)
+    return await _read(service, name, partial(_report, params=params))
 
 
 @router.get(
@@ -171,11 +166,14 @@ async def analytics_csv(name: str, params: AnalyticsCsvRequest, service: Service
     """
 
     def compute(recorder: Recorder, index: str) -> str:
-        least = recorder.min_searches
-        analytics_ = report(recorder.home, index, days=params.days, k=params.k, least=least)
-        return as_csv(analytics_, params.list)
+        return as_csv(_report(recorder, index, params), params.list)
 
     return Response(await _read(service, name, compute), media_type="text/csv")
+
+
+def _report(recorder: Recorder, index: str, params: AnalyticsRequest) -> Analytics:
+    least = recorder.min_searches
+    return report(recorder.home, index, days=params.days, k=params.k, least=least)
 
 
 @router.get("/indexes/{name}/analytics/synonyms", summary="Propose synonyms")

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from time import monotonic
-from typing import Annotated, Final
+from typing import Annotated, Final, TypeVar
 
 from fastapi import Path, Response
 from pydantic import Field
@@ -36,6 +36,8 @@ from klsa_search.service.schemas.index_answers import (
 from klsa_search.service.served_index import Status
 from klsa_search.storage.maintenance import delete_index as remove_index
 from klsa_search.storage.names import index_path, is_built
+
+T = TypeVar("T")
 
 reading_router = router_for("search", "write")
 writing_router = router_for("write")
@@ -104,21 +106,25 @@ async def create_index(body: IndexBody, service: Service) -> IndexDetails:
     service.state["index"] = name
 
     def work() -> None:
-        with settings_from_client():
-            chosen = Settings.checked(_without_code(body.settings))
-            if field := needs_eigenvectors(chosen):
-                value = getattr(chosen, field)
-                reason = f"{field} = {value}: no document can be added to an index with it"
-                raise SettingsError(f"{reason}; leave it out", field=field)
-            home = service.open_indexes.home
-            if name in service.open_indexes.aliases() or is_built(index_path(home, name)):
-                raise IndexExists(f"`{name}` exists already; choose another name", field="name")
-            build((), name=name, home=home, **chosen.model_dump()).close()
-            service.open_indexes.refresh(name)
+        chosen = Settings.checked(_without_code(body.settings))
+        if field := needs_eigenvectors(chosen):
+            value = getattr(chosen, field)
+            reason = f"{field} = {value}: no document can be added to an index with it"
+            raise SettingsError(f"{reason}; leave it out", field=field)
+        home = service.open_indexes.home
+        if name in service.open_indexes.aliases() or is_built(index_path(home, name)):
+            raise IndexExists(f"`{name}` exists already; choose another name", field="name")
+        build((), name=name, home=home, **chosen.model_dump()).close()
+        service.open_indexes.refresh(name)
 
-    with service.writes.slot():
-        await service.run_write("", work)
+    await _in_directory(service, work)
     return await index_details(name, service)
+
+
+async def _in_directory(service: IndexService, work: Callable[[], T]) -> T:
+    """Run a write to the index directory; settings are errors of the client."""
+    with service.writes.slot():
+        return await service.run_write("", settings_from_client()(work))
 
 
 def _without_code(settings: Mapping[str, Setting]) -> Mapping[str, Setting]:
@@ -203,27 +209,24 @@ async def delete_index(name: str, service: Service) -> DeletedAnswer:
     service.state["index"] = name
 
     def work() -> list[str]:
-        with settings_from_client():
-            open_indexes = service.open_indexes
-            if name in open_indexes.aliases():
-                raise QueryError(
-                    f"`{name}` is an alias; delete its index, or the alias with "
-                    f"DELETE /aliases/{name}",
-                    field="name",
-                )
-            if all(status.name != name for status in open_indexes.statuses()):
-                raise IndexNotFound(f"no index `{name}`; list indexes with GET /indexes")
-            left = remove_index(index_path(open_indexes.home, name))
-            open_indexes.refresh(name)
-            if service.jobs is not None:
-                with suppress(KlsaError):  # the index is deleted; without one, they are cancelled
-                    service.jobs.forget(name)
-            if service.recorder is not None:
-                service.recorder.forget(name)
-            return [path.name for path in left]
+        open_indexes = service.open_indexes
+        if name in open_indexes.aliases():
+            raise QueryError(
+                f"`{name}` is an alias; delete its index, or the alias with DELETE /aliases/{name}",
+                field="name",
+            )
+        if all(status.name != name for status in open_indexes.statuses()):
+            raise IndexNotFound(f"no index `{name}`; list indexes with GET /indexes")
+        left = remove_index(index_path(open_indexes.home, name))
+        open_indexes.refresh(name)
+        if service.jobs is not None:
+            with suppress(KlsaError):  # the index is deleted; without one, they are cancelled
+                service.jobs.forget(name)
+        if service.recorder is not None:
+            service.recorder.forget(name)
+        return [path.name for path in left]
 
-    with service.writes.slot():
-        left = await service.run_write("", work)
+    left = await _in_directory(service, work)
     service.write_failures.forget(name)
     return DeletedAnswer(name=name, files_left=left)
 
@@ -281,14 +284,8 @@ async def delete_alias(name: str, service: Service) -> AliasList:
 
 async def _change_aliases(service: IndexService, change: Callable[[OpenIndexes], None]) -> None:
     """Change aliases; InsufficientScope for a key that is restricted to some indexes."""
-
-    def work() -> None:
-        with settings_from_client():
-            change(service.open_indexes)
-
-    with service.writes.slot():
-        service.access.require_all("write")
-        await service.run_write("", work)
+    service.access.require_all("write")
+    await _in_directory(service, lambda: change(service.open_indexes))
 
 
 MAX_WAIT: Final = 30.0  # maximum seconds that a request waits for the end of a job
