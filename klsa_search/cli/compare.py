@@ -229,21 +229,18 @@ def _write_comparisons(comparisons: Sequence[Comparison]) -> None:
         echo()
         _write_extremes(comparison)
         echo()
-    for line in (
-        f"gain, p, d and the rest are against {comparisons[0].baseline}. p: randomisation test and "
-        "t-test, two-sided, Holm-corrected.",
-        f"d: effect size. Ties differ by at most {TIE:g}; hurt is the share of losses; robust is "
-        "(wins - losses) / queries.",
-        "worst 10%: mean difference of the worst tenth of the queries.",
-    ):
-        echo(line)
+    echo(
+        f"gain, p and the rest are against {comparisons[0].baseline}. p: randomisation test and "
+        "t-test, two-sided, Holm-corrected."
+    )
+    echo(f"Ties differ by at most {TIE:g}; hurt is the share of losses.")
 
 
 def _write_contrasts(comparison: Comparison, *, with_intervals: bool = False) -> None:
-    titles = ["gain", "p rand", "p t", "d", "won", "lost", "tied", "hurt", "robust", "worst 10%"]
+    titles = ["gain", "p rand", "p t", "won", "lost", "tied", "hurt"]
     rows = []
     for name, system in comparison.systems.items():
-        cells = [""] * 10 if system.contrast is None else _cells(system.contrast)
+        cells = [""] * len(titles) if system.contrast is None else _cells(system.contrast)
         if with_intervals:
             low_high = system.interval
             cells.insert(0, "" if low_high is None else f"{low_high[0]:.4f} to {low_high[1]:.4f}")
@@ -258,13 +255,10 @@ def _cells(contrast: Contrast) -> list[str]:
         "" if contrast.gain is None else f"{contrast.gain:+.1%}",
         _p_value(contrast.randomisation_test.holm),
         _p_value(contrast.t_test.holm),
-        "" if contrast.effect_size is None else f"{contrast.effect_size:+.2f}",
         str(contrast.wins),
         str(contrast.losses),
         str(contrast.ties),
         f"{contrast.hurt:.1%}",
-        f"{contrast.robustness:+.2f}",
-        f"{contrast.worst_tenth:+.3f}",
     ]
 
 

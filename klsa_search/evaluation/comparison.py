@@ -68,19 +68,6 @@ def paired_t_test(differences: Differences) -> float:
     return float(ttest_1samp(differences, 0.0).pvalue)
 
 
-def effect_size(differences: Differences) -> float | None:
-    """Return Cohen's d of paired values: the mean difference in units of its standard deviation.
-
-    About 0.2 is small, 0.5 medium, 0.8 large (Cohen, 1988). 0 if no query differs; None if it is
-    undefined, for one query, or if all differ by the same amount. Cost: O(n).
-    """
-    if not differences.any():
-        return 0.0
-    if len(differences) < 2 or _are_equal(differences):
-        return None
-    return float(differences.mean() / differences.std(ddof=1))
-
-
 def confidence_interval(
     values: Differences, within: tuple[float, float] = (-np.inf, np.inf)
 ) -> tuple[float, float] | None:
@@ -147,10 +134,7 @@ class Contrast:
 
     gain         relative gain of the mean over that of the baseline; None if the latter is 0
     interval     95% confidence interval of the mean difference: see `confidence_interval`
-    effect_size  Cohen's d of the differences; None if it is undefined
     hurt         losses / n
-    robustness   (wins - losses) / n, the robustness index [Sakai et al., 2005]
-    worst_tenth  mean of the lowest tenth of the differences, rounded up to whole queries
     worst, best  up to five queries with the largest losses and gains, largest first
     """
 
@@ -158,13 +142,10 @@ class Contrast:
     interval: tuple[float, float] | None
     randomisation_test: Significance
     t_test: Significance
-    effect_size: float | None
     wins: int
     losses: int
     ties: int
     hurt: float
-    robustness: float
-    worst_tenth: float
     worst: tuple[AtQuery, ...]
     best: tuple[AtQuery, ...]
 
@@ -263,13 +244,10 @@ def _contrast(
         interval=confidence_interval(differences, within=(-1.0, 1.0)),
         randomisation_test=by_flips,
         t_test=by_t,
-        effect_size=effect_size(differences),
         wins=wins,
         losses=losses,
         ties=count - wins - losses,
         hurt=losses / count,
-        robustness=(wins - losses) / count,
-        worst_tenth=float(np.sort(differences)[: -(-count // 10)].mean()),
         worst=tuple(row for row in ascending[:EXTREMES] if row.value < row.baseline),
         best=tuple(row for row in descending[:EXTREMES] if row.value > row.baseline),
     )
