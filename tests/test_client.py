@@ -8,11 +8,7 @@ import numpy as np
 import pytest
 
 from klsa_search import build, open_index
-from klsa_search.client import (
-    AsyncClient,
-    ClickedDocument,
-    Client,
-)
+from klsa_search.client import AsyncClient, ClickedDocument, Client
 from klsa_search.collection.model import Document
 from klsa_search.errors import (
     ArgumentError,
@@ -188,10 +184,7 @@ def test_a_word_without_hits_gets_a_synonym(shop_path, tmp_path, patient_service
         recorder.flush()
         report = shop.analytics(days=1)
         assert (report.totals.searches, report.min_searches) == (4, 2)
-        assert {each.query: each.no_results for each in report.queries} == {
-            "bicycle": 0,
-            "velo": 2,
-        }
+        assert {each.query: each.no_results for each in report.queries} == {"bicycle": 0, "velo": 2}
         assert [each.query for each in report.no_results] == ["velo"]
         assert [(each.day, each.clicks) for each in report.days] == [(report.since, 2)]
         assert report.documents == [ClickedDocument(found[0].id, 2, 0)]

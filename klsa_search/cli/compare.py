@@ -12,12 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from klsa_search.cli.main import klsa_eval
-from klsa_search.cli.options import (
-    PluginChoice,
-    data_option,
-    json_file_option,
-    opened_index,
-)
+from klsa_search.cli.options import PluginChoice, data_option, json_file_option, opened_index
 from klsa_search.cli.output import (
     echo,
     echo_notes,
@@ -109,10 +104,7 @@ _TARGET = "{target}"
     help="Compare by this measure",
 )
 @click.option(
-    "--baseline",
-    metavar="SYSTEM",
-    default="bm25",
-    help="Compare the other systems with this one",
+    "--baseline", metavar="SYSTEM", default="bm25", help="Compare the other systems with this one"
 )
 @json_file_option
 def compare(
@@ -137,11 +129,7 @@ def compare(
     """
     require("eval")
     from klsa_search.evaluation.comparison import compare as compare_systems
-    from klsa_search.evaluation.systems import (
-        all_systems,
-        judge_runs,
-        judge_systems,
-    )
+    from klsa_search.evaluation.systems import all_systems, judge_runs, judge_systems
 
     rivals = all_systems()
     _check_names([system.name for system in rivals], runs, baseline)
@@ -207,8 +195,7 @@ def _check_names(systems: Sequence[str], runs: Mapping[str, str], baseline: str)
     for name in runs:
         if name in systems:
             raise click.BadParameter(
-                f"`{name}` is a built-in system: give the run another name",
-                param_hint="--run",
+                f"`{name}` is a built-in system: give the run another name", param_hint="--run"
             )
     compared = [*systems, *runs]
     if baseline not in compared:

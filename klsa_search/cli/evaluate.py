@@ -83,11 +83,7 @@ def map_(
 
 @klsa_eval.command()
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
-@click.option(
-    "--data",
-    type=FOLDER,
-    help="Store them in this folder  [default: the user's cache]",
-)
+@click.option("--data", type=FOLDER, help="Store them in this folder  [default: the user's cache]")
 def fetch(names: Sequence[str], data: Path | None) -> None:
     """Download public test collections: cran, cisi, cacm, med."""
     from klsa_search.collection import public_collections

@@ -118,12 +118,7 @@ def cluster(index: Index, k: int, kernel: str, as_json: bool) -> None:
 
 @klsa_index.command()
 @opened_index
-@click.option(
-    "--what",
-    type=click.Choice(["spectrum", "map"]),
-    required=True,
-    help="Draw this",
-)
+@click.option("--what", type=click.Choice(["spectrum", "map"]), required=True, help="Draw this")
 @click.option(
     "--out",
     type=FigurePath(),

@@ -143,9 +143,7 @@ def source_options(function: F) -> F:
     options: tuple[Callable[[Any], Any], ...] = (
         data_option,
         click.option(
-            "--format",
-            metavar="NAME",
-            help="Read SOURCE in this format  [default: detected]",
+            "--format", metavar="NAME", help="Read SOURCE in this format  [default: detected]"
         ),
         click.option(
             "--on-error",

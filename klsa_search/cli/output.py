@@ -136,11 +136,7 @@ def write_table(columns: Columns, rows: Iterable[Sequence[Cell]]) -> None:
 
 
 def write_list(
-    as_json: bool,
-    value: Any,
-    columns: Columns,
-    rows: Sequence[Sequence[Cell]],
-    nothing: str,
+    as_json: bool, value: Any, columns: Columns, rows: Sequence[Sequence[Cell]], nothing: str
 ) -> None:
     """Write a value as JSON, or rows as a table, or a sentence if there are none."""
     if as_json:

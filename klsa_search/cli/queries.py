@@ -233,18 +233,9 @@ def judgements(index: Index, out: Path | None, as_json: bool) -> None:
 
 @klsa_index.command()
 @index_argument
+@click.option("--days", default=30, type=click.IntRange(1, 3650), help="Report this many days")
 @click.option(
-    "--days",
-    default=30,
-    type=click.IntRange(1, 3650),
-    help="Report this many days",
-)
-@click.option(
-    "--limit",
-    "-k",
-    default=20,
-    type=click.IntRange(1, 10_000),
-    help="List at most this many rows",
+    "--limit", "-k", default=20, type=click.IntRange(1, 10_000), help="List at most this many rows"
 )
 @click.option(
     "--min-searches",

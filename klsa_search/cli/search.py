@@ -77,10 +77,7 @@ _WITHOUT_QUERY: Final = ("filter", "sort", "positive", "negative")
     help="Write a record to this file, from which klsa-eval replay reproduces the run",
 )
 @click.option(
-    "--threads",
-    type=click.IntRange(min=1),
-    default=1,
-    help="Search a batch with this many threads",
+    "--threads", type=click.IntRange(min=1), default=1, help="Search a batch with this many threads"
 )
 @click.option("--offset", type=click.IntRange(min=0), help="Skip this many hits  [default: 0]")
 @settings_options(
@@ -94,9 +91,7 @@ _WITHOUT_QUERY: Final = ("filter", "sort", "positive", "negative")
 @embedder_option
 @click.option("--explain-id", metavar="ID", help="Explain the score of this document, found or not")
 @settings_options(
-    *ParsingSettings.model_fields,
-    *RankingSettings.model_fields,
-    default="the index's own",
+    *ParsingSettings.model_fields, *RankingSettings.model_fields, default="the index's own"
 )
 @click.option(
     "--format",

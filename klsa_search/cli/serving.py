@@ -136,11 +136,7 @@ def worker_app(options: Mapping[str, Any], config: Path | None, *, loopback: boo
 
 
 def _serve(
-    settings: ServiceSettings,
-    open_indexes: OpenIndexes,
-    listener: socket.socket,
-    *,
-    loopback: bool,
+    settings: ServiceSettings, open_indexes: OpenIndexes, listener: socket.socket, *, loopback: bool
 ) -> None:
     """Serve in this process until a signal."""
     resources = open_resources(settings, open_indexes=open_indexes, loopback=loopback)

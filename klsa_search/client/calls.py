@@ -123,12 +123,7 @@ class IndexCalls:
         return Call("POST", path, read(Explanation, "explanation"), body)
 
     def suggest(
-        self,
-        typed: str,
-        k: int = 10,
-        *,
-        filter: Filter | None = None,
-        match: MatchName = "all",
+        self, typed: str, k: int = 10, *, filter: Filter | None = None, match: MatchName = "all"
     ) -> Call[tuple[Suggestion, ...]]:
         """Return completions of typed text: see `Index.suggest`."""
         body = {"q": typed, "k": k, "filter": filter, "match": match}
@@ -178,11 +173,7 @@ class IndexCalls:
         return Call("GET", path, read(Document), query=query)
 
     def excerpt(
-        self,
-        id: str,
-        *,
-        span: tuple[int, int] | None = None,
-        page: int | None = None,
+        self, id: str, *, span: tuple[int, int] | None = None, page: int | None = None
     ) -> Call[Excerpt]:
         """Return a passage, or a part of a document: see `Index.excerpt`."""
         query = {"index": self.name, "span": span and f"{span[0]}-{span[1]}", "page": page}
@@ -221,10 +212,7 @@ class IndexCalls:
         return Call("GET", f"{self._path}/analytics", read(Analytics), query=query)
 
     def analytics_csv(
-        self,
-        list: ListName = "queries",
-        days: int = 30,
-        k: int = 1_000,
+        self, list: ListName = "queries", days: int = 30, k: int = 1_000
     ) -> Call[str]:
         """Return a list of the analytics as CSV, for a spreadsheet; errors as `analytics`."""
         query = {"list": list, "days": days, "k": k}

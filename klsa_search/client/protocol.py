@@ -72,11 +72,7 @@ class Service:
     """
 
     def __init__(
-        self,
-        url: str,
-        key: str | None = None,
-        retries: int = RETRIES,
-        timeout: float = TIMEOUT,
+        self, url: str, key: str | None = None, retries: int = RETRIES, timeout: float = TIMEOUT
     ) -> None:
         try:
             parts = httpx.URL(url)

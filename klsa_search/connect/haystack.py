@@ -172,10 +172,7 @@ class KlsaDocumentStore:
     """
 
     def __init__(
-        self,
-        path: str,
-        fields: Sequence[str] = (),
-        settings: Mapping[str, Any] | None = None,
+        self, path: str, fields: Sequence[str] = (), settings: Mapping[str, Any] | None = None
     ) -> None:
         self.path = path
         self.fields = list(fields)

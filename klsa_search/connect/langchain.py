@@ -66,11 +66,7 @@ class KlsaRetriever(BaseRetriever):
         return [_document(hit, snapshot) for hit in hits]
 
     async def _aget_relevant_documents(
-        self,
-        query: str,
-        *,
-        run_manager: AsyncCallbackManagerForRetrieverRun,
-        **options: Any,
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
         options["run_manager"] = run_manager.get_sync()
         return await run_in_executor(None, self._get_relevant_documents, query, **options)

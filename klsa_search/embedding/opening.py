@@ -115,10 +115,7 @@ def _code(spec: str, field: Literal["embedder", "reranker"]) -> Any:
     kind, _, name = spec.partition(":")
     module, _, path = name.partition(":")
     if kind != "python" or not module or not path:
-        raise SettingsError(
-            f"{field} = {spec!r} is unknown; give {_FORMS[field]}",
-            field=field,
-        )
+        raise SettingsError(f"{field} = {spec!r} is unknown; give {_FORMS[field]}", field=field)
     return imported(field, name)
 
 

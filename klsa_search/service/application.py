@@ -312,9 +312,7 @@ def _replications(settings: ServiceSettings) -> list[Replication]:
     ]
     return [
         Replication(
-            work,
-            settings.home,
-            command_of(CHILD, "replicate", work, location, *home, *options),
+            work, settings.home, command_of(CHILD, "replicate", work, location, *home, *options)
         )
         for work, location, options in works
         if location is not None

@@ -63,8 +63,7 @@ def check_certificate(certificate: Path | None, key: Path | None) -> None:
     if certificate is None:
         if key is not None:
             raise SettingsError(
-                f"`{key}` is a key without certificate; give --tls-certificate too",
-                field="tls_key",
+                f"`{key}` is a key without certificate; give --tls-certificate too", field="tls_key"
             )
         return
     try:

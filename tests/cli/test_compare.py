@@ -101,13 +101,7 @@ def test_names_are_given_once(shell, beir, rival):
     assert "another name" in done.err
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        ["--measure", "err"],
-        ["--baseline", "bm52"],
-    ],
-)
+@pytest.mark.parametrize("wrong", [["--measure", "err"], ["--baseline", "bm52"]])
 def test_wrong_usage(shell, beir, wrong):
     assert shell("klsa-eval", "compare", beir, *wrong).code == 2
 

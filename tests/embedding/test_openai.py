@@ -104,10 +104,7 @@ def test_temporary_failures_of_documents_are_tried_again(stand_in):
     ("failure", "reason"),
     [
         ((401, {}, '{"error": {"message": "not a-secret"}}'), f"refused the API key; set {KEY}"),
-        (
-            (404, {}, '{"error": {"message": "no model"}}'),
-            r"404 \(no model\); check address",
-        ),
+        ((404, {}, '{"error": {"message": "no model"}}'), r"404 \(no model\); check address"),
         ((302, {"Location": "http://127.0.0.1:1/"}, ""), "status 302"),
         ((200, {}, "<html>"), "returned no JSON"),
         ((200, {}, "[]"), "returned no embeddings"),

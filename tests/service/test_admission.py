@@ -12,8 +12,7 @@ from klsa_search.service import admission as module
 from klsa_search.service.admission import MAX_HANDLED, READERS, Admission, Writes
 from tests.support.waiting import PATIENCE, until
 
-SHORT = 0.01
-"""Seconds that are over at once."""
+SHORT = 0.01  # seconds that are over at once
 
 
 class Gate:

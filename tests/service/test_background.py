@@ -41,10 +41,7 @@ def test_any_failure_is_logged_with_its_traceback_and_counted(caplog):
 def test_an_expected_failure_is_logged_as_its_message(caplog):
     watched([StoreError("disk is full")])
     (record,) = caplog.records
-    assert (record.getMessage(), record.exc_info) == (
-        "work failed: disk is full; will retry",
-        None,
-    )
+    assert (record.getMessage(), record.exc_info) == ("work failed: disk is full; will retry", None)
 
 
 def test_a_failure_that_repeats_is_logged_once_until_the_work_succeeds(caplog):

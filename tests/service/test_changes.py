@@ -71,8 +71,7 @@ def service(built_home, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "kind",
-    [pytest.param(kind, marks=[] if kind in QUICK else pytest.mark.slow) for kind in KINDS],
+    "kind", [pytest.param(kind, marks=[] if kind in QUICK else pytest.mark.slow) for kind in KINDS]
 )
 def test_acknowledged_changes_are_visible_in_all_processes(kind, service):
     ask, home = service

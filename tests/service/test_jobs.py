@@ -26,8 +26,7 @@ from .conftest import DOCUMENTS, build_tiny, copy_home
 
 NOTES = """printf '%s %s\\n' "$3" "$2" >> "$0"\n"""
 """A command that fails, or does nothing, and notes for which index."""
-WAITS = "exec cat > /dev/null"
-"""What ends with the pipe of its standard input."""
+WAITS = "exec cat > /dev/null"  # what ends with the pipe of its standard input
 
 
 @pytest.fixture

@@ -17,10 +17,7 @@ from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.middleware.clients import Rates
 from klsa_search.service.open_indexes import OpenIndexes
-from klsa_search.storage.repository import (
-    ReplicationState,
-    write_state,
-)
+from klsa_search.storage.repository import ReplicationState, write_state
 from tests.conftest import ROOT
 from tests.service.conftest import failure_of
 from tests.support.application import app_of_indexes

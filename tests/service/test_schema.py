@@ -20,8 +20,7 @@ TEXTS = {
     "/indexes/{name}/judgements.tsv",
     "/indexes/{name}/analytics.csv",
 }
-KEYS = {"401", "403"}
-"""Answers of every route that needs a key where there are keys."""
+KEYS = {"401", "403"}  # answers of every route that needs a key where there are keys
 
 
 @pytest.fixture(scope="module")

@@ -29,8 +29,7 @@ from .sockets import serving
 JSON = {"Content-Type": "application/json"}
 LINES = {"Content-Type": "application/x-ndjson"}
 LAMP = {"text": "A lamp."}
-SYNC = "/indexes/first/sync"
-"""Takes lines of JSON only."""
+SYNC = "/indexes/first/sync"  # takes lines of JSON only
 BODIES = [
     path
     for each in ENDPOINTS

@@ -9,8 +9,7 @@ from tests.support.waiting import PATIENCE, wait_until
 
 from .sockets import serving
 
-SHORT = 0.05
-"""Seconds that are over at once."""
+SHORT = 0.05  # seconds that are over at once
 
 
 class Searches:

@@ -249,6 +249,5 @@ def machine_over(built):
 def test_any_sequence_of_requests_leaves_it_as_the_model(built):
     examples = max(3, settings().max_examples // 20)
     run_state_machine_as_test(
-        machine_over(built),
-        settings=settings(max_examples=examples, stateful_step_count=20),
+        machine_over(built), settings=settings(max_examples=examples, stateful_step_count=20)
     )

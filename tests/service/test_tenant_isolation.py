@@ -31,24 +31,19 @@ from tests.support.endpoints import ENDPOINTS
 from tools.scopes_page import scopes_of, takes_tenant_tokens
 
 INDEX = "first"
-LONG = "long"
-"""The same documents, three times as long and divided into passages."""
-PARTS = "parts"
-"""The same documents as the first, in partitions."""
+LONG = "long"  # the same documents, three times as long and divided into passages
+PARTS = "parts"  # the same documents as the first, in partitions
 KINDS = {INDEX: {}, LONG: {"passages": 10}, PARTS: {"partitions": 3, "workers": 1}}
 FILTER = 'tenant = "visible"'
 LENGTH = 8
-VECTORS = {"m": 6, "zqxspace": 4}
-"""Dimensions of vectors by space."""
-SPACES = ("m",)
-"""Spaces of visible documents."""
+VECTORS = {"m": 6, "zqxspace": 4}  # dimensions of vectors by space
+SPACES = ("m",)  # spaces of visible documents
 REPEATED = 3
 VISIBLE_WORDS = [
     f"{a}{b}" for a in ("lamp", "torn", "grav", "pelt") for b in ("ing", "ed", "ox", "um")
 ]
 HIDDEN_WORDS = ["zqxmarker", "zqxmarkers", "lampzqx", "wi-zqx"]
-SHARED = ("lamping", "graved", "peltox")
-"""Words that hidden documents contain as well."""
+SHARED = ("lamping", "graved", "peltox")  # words that hidden documents contain as well
 HIDDEN_IDS = ("zqx-1", "zqx-2", "zqx-3")
 RULES = [
     {
@@ -207,9 +202,7 @@ def call(world, method, url, body=None):
     )
     assert answer.status_code < 500, answer.text
     return answer.status_code, re.sub(
-        r'"(time_ms|search_id)":("\w+"|[\d.e-]+)',
-        r'"\1":0',
-        answer.text,
+        r'"(time_ms|search_id)":("\w+"|[\d.e-]+)', r'"\1":0', answer.text
     )
 
 
@@ -301,10 +294,7 @@ def requests_of(q, chosen, an_id, a_filter, kernel, explain, index):
     return {
         "POST /search": ("/search", body),
         "POST /indexes/{name}/search": (f"{name}/search", body),
-        "GET /search": (
-            f"/search?{urlencode({'index': index, 'q': q, 'explain': 'true'})}",
-            None,
-        ),
+        "GET /search": (f"/search?{urlencode({'index': index, 'q': q, 'explain': 'true'})}", None),
         "POST /multi-search": (
             "/multi-search",
             {"queries": [body, {"index": index, "q": "lamping"}]},

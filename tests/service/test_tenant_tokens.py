@@ -15,8 +15,7 @@ from tests.service.conftest import bearing, failure_of
 from tests.support.application import app_of_indexes
 from tests.support.client import AppClient
 
-OLD = "year = 1950"
-"""Filter that only the document `a/b c?%` of each index matches."""
+OLD = "year = 1950"  # filter that only the document `a/b c?%` of each index matches
 
 
 @pytest.fixture

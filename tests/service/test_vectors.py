@@ -127,10 +127,7 @@ def test_every_write_takes_vectors(client, index):
 
 @pytest.mark.parametrize(
     ("given", "fact"),
-    [
-        ({"m": [1, 2]}, "has 2 values, and the space `m` has 5"),
-        ([1, 2], "not a mapping"),
-    ],
+    [({"m": [1, 2]}, "has 2 values, and the space `m` has 5"), ([1, 2], "not a mapping")],
 )
 def test_wrong_vectors_of_documents_are_refused_with_the_id(client, index, given, fact):
     bad = record(30, _vectors=given)

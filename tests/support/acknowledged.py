@@ -16,8 +16,7 @@ DOCUMENTS = [
 Ask = Callable[..., tuple[int, Any]]
 """Sends a request, and returns status and JSON: method, path, body, key=..."""
 
-Outcome = tuple[object, object]
-"""What was answered, and what was right."""
+Outcome = tuple[object, object]  # what was answered, and what was right
 
 
 def hits(answer: tuple[int, Any]) -> list[str]:
@@ -108,18 +107,7 @@ def keys(ask: Ask, home: Path, number: int) -> Iterator[Outcome]:
     yield ask("GET", "/search?index=files&q=read", key=key)[0], 401
 
 
-KINDS = (
-    writes,
-    deletes,
-    creations,
-    replacements,
-    aliases,
-    settings,
-    synonyms,
-    rules,
-    keys,
-    refits,
-)
+KINDS = (writes, deletes, creations, replacements, aliases, settings, synonyms, rules, keys, refits)
 
 
 def stale_answers(kind: Any, ask: Ask, home: Path, rounds: int) -> tuple[list[Outcome], int]:

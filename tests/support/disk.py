@@ -16,5 +16,4 @@ def syncing_by(sync: Callable[[int], object]) -> Iterator[None]:
 
 
 to_disk = os.fsync
-at_once = os.fstat
-"""No power is lost in most tests, but what is synced has to be open."""
+at_once = os.fstat  # most tests lose no power, but what is synced has to be open

@@ -36,8 +36,7 @@ CALL = re.compile(r"(\d+)\s+(\w+)\((.*)\)\s+= (-?\d+)")
 LOG_ID = re.compile(r"(\d+)\s+(\w+\(.*) <unfinished \.\.\.>")
 RESUMED = re.compile(r"(\d+)\s+<\.\.\. \w+ resumed>(.*)")
 
-Disk = dict[str, bytes | None]
-"""By path the content of each file; None for folders."""
+Disk = dict[str, bytes | None]  # by path the content of each file; None for folders
 
 
 @dataclass(eq=False)

@@ -13,8 +13,7 @@ from pathlib import Path
 from tests.support.shown import end
 from tests.support.waiting import PATIENCE
 
-COMMANDS = Path(sys.executable).parent
-"""The folder of `klsa-serve` and the other commands."""
+COMMANDS = Path(sys.executable).parent  # the folder of `klsa-serve` and the other commands
 
 
 def clean_environment(**variables: str) -> dict[str, str]:

@@ -144,8 +144,7 @@ class Access:
         self.require(scope)
         if self.indexes is not None:
             raise InsufficientScope(
-                f"{self._holder} is restricted to some indexes; use a key for all",
-                scope=scope,
+                f"{self._holder} is restricted to some indexes; use a key for all", scope=scope
             )
 
 

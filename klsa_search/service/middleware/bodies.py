@@ -91,12 +91,7 @@ class RequestBody:
     """
 
     def __init__(
-        self,
-        receive: Receive,
-        limit: int | None = None,
-        advice: str = "",
-        *,
-        encoding: str = "",
+        self, receive: Receive, limit: int | None = None, advice: str = "", *, encoding: str = ""
     ) -> None:
         self._receive = receive
         self._limit, self._advice, self._left = limit, advice, limit or 0

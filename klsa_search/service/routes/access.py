@@ -243,10 +243,7 @@ class TenantTokenAnswer(Answer):
 
 @search_router.post("/tenant-tokens", summary="Create a tenant token", status_code=201)
 async def create_tenant_token(
-    request: Request,
-    response: Response,
-    body: TenantTokenBody,
-    service: Service,
+    request: Request, response: Response, body: TenantTokenBody, service: Service
 ) -> TenantTokenAnswer:
     """Create a token that finds only the documents of its filters, and allows nothing but searches.
 

@@ -163,11 +163,7 @@ def _plain(q: str) -> str:
         raise QueryError(error.message, field="q") from None  # as requests call it
 
 
-_QUERY = Annotated[
-    QueryText,
-    Field(description="query text"),
-    AfterValidator(_plain),
-]
+_QUERY = Annotated[QueryText, Field(description="query text"), AfterValidator(_plain)]
 
 
 class JudgementBody(RequestModel):

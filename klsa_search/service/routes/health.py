@@ -127,10 +127,7 @@ async def live() -> Alive:
     "/health/ready",
     summary="Check readiness",
     responses={
-        503: {
-            "model": Readiness,
-            "description": "an index is damaged, or a follower has none",
-        }
+        503: {"model": Readiness, "description": "an index is damaged, or a follower has none"}
     },
 )
 async def ready(response: Response, service: Service) -> Readiness:
@@ -145,7 +142,5 @@ async def ready(response: Response, service: Service) -> Readiness:
     ok = service.is_searchable(statuses) and not failing
     response.status_code = 200 if ok else 503
     return Readiness(
-        ok=ok,
-        served=sum(status.index is not None for status in statuses),
-        failing=failing,
+        ok=ok, served=sum(status.index is not None for status in statuses), failing=failing
     )

@@ -38,8 +38,7 @@ MAX_SCORES = 100_000  # labels times documents or texts
 
 # Checked later: the names of spaces depend on the index.
 SpaceKernel = Annotated[
-    Name,
-    Field(description="latent for words, vectors:SPACE for vectors, or sum:SPACE for both"),
+    Name, Field(description="latent for words, vectors:SPACE for vectors, or sum:SPACE for both")
 ]
 Label = Annotated[str, Field(max_length=MAX_LABEL), AfterValidator(encodable)]
 
@@ -244,7 +243,7 @@ class ClassifyBody(RequestModel):
     """The body of POST /indexes/{name}/classify."""
 
     model_config = ConfigDict(
-        json_schema_extra={"examples": [{"labels": {"leak": "engine", "grip": "road"}, "k": 2}]},
+        json_schema_extra={"examples": [{"labels": {"leak": "engine", "grip": "road"}, "k": 2}]}
     )
 
     labels: dict[Text, Label] = Field(

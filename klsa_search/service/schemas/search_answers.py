@@ -20,13 +20,7 @@ from klsa_search.search.pages.facets import Facet
 from klsa_search.search.pages.results import Hit, SearchResults
 from klsa_search.search.parts.exports import refuse_unknown
 from klsa_search.search.query.interpretation import QueryInterpretation
-from klsa_search.service.schemas.base import (
-    MAX_ANSWER,
-    Answer,
-    IndexAnswer,
-    documented,
-    too_large,
-)
+from klsa_search.service.schemas.base import MAX_ANSWER, Answer, IndexAnswer, documented, too_large
 from klsa_search.service.schemas.search_requests import Federation, SearchRequest
 
 _FIELDS: Final = ("title", "snippet", "metadata")

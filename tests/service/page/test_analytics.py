@@ -88,9 +88,6 @@ def test_clicks_are_recorded_and_a_proposed_synonym_is_added(browser, home, reco
 
 
 def test_without_analytics_the_view_says_so(browser, home):
-    with (
-        writable(home) as address,
-        watched(browser, address, expected=("403",)) as page,
-    ):
+    with writable(home) as address, watched(browser, address, expected=("403",)) as page:
         page.goto(f"{address}/?view=analytics")
         page.get_by_role("heading", name="There are no analytics").wait_for()
