@@ -57,7 +57,7 @@ class SaturatedPostings:
         settings = manifest.checked_settings()
         # With the numbers of terms of these postings, which those of a partition may not be.
         self._forward = Forward.open(generation, settings.searched_fields)
-        self._b = settings.b
+        self.b = settings.b
         key = f"{__version__} {manifest.fingerprint}"
         self._digest = blake2b(key.encode(), digest_size=16).hexdigest()
 
@@ -137,7 +137,7 @@ class SaturatedPostings:
         return self._mapped(average) or postings
 
     def _saturated(self, average: float) -> Postings:
-        norms = length_norms(self._lengths, average, k1=self._postings.k1, b=self._b)
+        norms = length_norms(self._lengths, average, k1=self._postings.k1, b=self.b)
         return self._postings.saturated(
             lambda first, after: self._forward.rows(np.arange(first, after)), norms
         )
@@ -160,11 +160,10 @@ class DeltaPostings:
 
     base       segment of the build
     saturated  its postings
-    b          of BM25
     """
 
-    def __init__(self, base: Segment, saturated: SaturatedPostings, b: float) -> None:
-        self._saturated, self._b = saturated, b
+    def __init__(self, base: Segment, saturated: SaturatedPostings) -> None:
+        self._saturated = saturated
         self._average = 0.0  # by which the segments are saturated
         self._kept = [base]
 
@@ -192,7 +191,7 @@ class DeltaPostings:
         numbers, term_numbers = distinct_terms(rows.indices)
         counts = rows._replace(indices=term_numbers, shape=(end - begin, len(numbers)))
         built = self._kept[0].postings
-        norms = length_norms(lengths[begin:end], average, k1=built.k1, b=self._b)
+        norms = length_norms(lengths[begin:end], average, k1=built.k1, b=self._saturated.b)
         postings = Postings.of(counts, norms, built.k1, block_bits=built.block_bits)
         segments = [*self._kept, Segment.of(begin, postings, numbers)]
         if is_kept:

@@ -25,7 +25,7 @@ from klsa_search.core.array_types import (
 from klsa_search.core.config import Settings
 from klsa_search.core.lazy import lazy_property
 from klsa_search.core.parameters import RankingSettings
-from klsa_search.delta.statistics import Pairs, trained_statistics
+from klsa_search.delta.statistics import Pairs, trained_statistics, training_of
 from klsa_search.errors import IndexDamaged
 from klsa_search.kernels.bm25 import mean_length
 from klsa_search.kernels.counts import without_columns
@@ -236,13 +236,10 @@ class IndexArrays:
     @_shared_property
     def pairs(self) -> Pairs:
         """Terms and pairs that are features, with their numbers. Cost: `Pairs.of`."""
-        trained = trained_statistics(self.generation)
-        if trained is not None:
-            frequencies = trained.frequencies
-        else:
-            frequencies = self.query_kernel.postings.parts[0].postings.frequencies.copy()
-            frequencies[self.common[self.common < len(frequencies)]] = 0
-        return Pairs.of(open_array(self.generation, "epoch_pairs"), frequencies)
+        postings = self.query_kernel.postings.parts[0].postings
+        common = self.common[self.common < len(postings.frequencies)]
+        trained = training_of(self.generation, postings, common, self.lengths[: postings.size])
+        return Pairs.of(open_array(self.generation, "epoch_pairs"), trained.frequencies)
 
     @_shared_property
     def lsi(self) -> LsiSpace:

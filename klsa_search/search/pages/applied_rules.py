@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
@@ -12,7 +13,7 @@ import numpy.typing as npt
 from klsa_search.errors import QueryError
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.explain.explanation import RuleEffect
-from klsa_search.storage.rules import Boost, Rule
+from klsa_search.storage.rules import Rule
 
 if TYPE_CHECKING:
     from klsa_search.search.state.passages import PassageIndex
@@ -116,12 +117,11 @@ def apply_rules(
         doc_id = find(pin.id)
         if doc_id is not None and doc_id != id_match and doc_id not in hidden:
             pins.setdefault(doc_id, Pin(pin.id, rule_id, pin.position, precedence))
-    boosts = (
-        _Boost(rule.id, boost.factor, mask)
-        for rule in rules
-        for boost in rule.then.boost
-        if (mask := _mask_of(state, boost)) is not None
-    )
+    boosts: list[_Boost] = []
+    for rule in rules:
+        for boost in rule.then.boost:
+            with suppress(QueryError):  # of a field that the index does not have yet
+                boosts.append(_Boost(rule.id, boost.factor, state.filters.of(boost.filter)))
     return AppliedRules(
         tuple(rule.id for rule in rules),
         pins,
@@ -129,13 +129,6 @@ def apply_rules(
         tuple(boosts),
         len(ordered),
     )
-
-
-def _mask_of(state: State, boost: Boost) -> Mask | None:
-    try:
-        return state.filters.of(boost.filter)
-    except QueryError:  # of a field that the index does not have yet: see `rule_warnings`
-        return None
 
 
 def rule_warnings(state: State) -> list[str]:
@@ -170,28 +163,19 @@ def placed(entries: Sequence[T], positions: Sequence[int | None]) -> list[T]:
     return order
 
 
-def positions_of(
-    pins: Mapping[int, Pin], allowed: Mask | None, *, first_is_taken: bool
-) -> dict[int, int]:
-    """Return the positions of the pinned documents of a mask, by doc id: see `free_positions`."""
-    doc_ids = [doc_id for doc_id in pins if allowed is None or doc_id in allowed]
-    positions = free_positions((pins[id_] for id_ in doc_ids), first_is_taken=first_is_taken)
-    return dict(zip(doc_ids, positions, strict=True))
-
-
-def free_positions(pins: Iterable[Pin], *, first_is_taken: bool) -> list[int]:
+def free_positions(pins: Mapping[T, Pin], *, first_is_taken: bool) -> dict[T, int]:
     """Return the positions of pinned documents, in order of precedence.
 
     Of two pins of a position the first keeps it; the second gets the next free one.
     """
-    positions: list[int] = []
+    positions: dict[T, int] = {}
     taken = {1} if first_is_taken else set()
-    for pin in pins:
+    for document, pin in pins.items():
         position = pin.position
         while position in taken:
             position += 1
         taken.add(position)
-        positions.append(position)
+        positions[document] = position
     return positions
 
 

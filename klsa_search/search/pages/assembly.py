@@ -13,7 +13,7 @@ from klsa_search.errors import EmbedderFailed, QueryError
 from klsa_search.search.pages.facets import Facet
 from klsa_search.search.pages.planning import QueryPlan
 from klsa_search.search.pages.results import Hit, RerankScore, SearchResults
-from klsa_search.search.query.query import CountTokens, estimated_tokens
+from klsa_search.search.query.query import Query, estimated_tokens
 from klsa_search.storage.documents import PassageId
 
 if TYPE_CHECKING:
@@ -66,9 +66,7 @@ def assemble_results(
         fixed = {pin.id for pin in plan.rules.pins.values()}
         if plan.interpretation.id is not None:
             fixed.add(plan.interpretation.id)
-        hits, failed = _rerank_hits(
-            hits, request.query, request.rerank, reranker, fixed, document_of
-        )
+        hits, failed = _rerank_hits(hits, request, reranker, fixed, document_of)
         warnings += failed
         hits = hits[request.offset : request.offset + request.candidates]
     quality, interpretation = None, plan.interpretation
@@ -84,9 +82,7 @@ def assemble_results(
         def text_of(id_: str) -> str:
             return document_of(id_).text
 
-        hits, tokens, truncated = _within_budget(
-            hits, request.k, request.max_tokens, request.count_tokens, text_of
-        )
+        hits, tokens, truncated = _within_budget(hits, request, request.max_tokens, text_of)
     return SearchResults(
         query=request.query,
         interpretation=interpretation,
@@ -106,24 +102,26 @@ def assemble_results(
 
 def _rerank_hits(
     hits: tuple[Hit, ...],
-    query: str,
-    count: int,
+    request: Query,
     reranker: CheckedReranker,
     fixed: Collection[str],
     document_of: Callable[[str], Document],
 ) -> tuple[tuple[Hit, ...], tuple[str, ...]]:
-    """Order the first `count` hits by the scores of a reranker; equal ones keep their order.
+    """Order the first hits by the scores of a reranker; equal ones keep their order.
 
     fixed        IDs whose hits keep their ranks: they come first by a rule, or by their ID
     document_of  returns the document of an ID
     The reranker gets the best passage of a hit, or the beginning of its text, with its title. If
     it fails, the hits stay as they are, and a warning says so.
     """
-    positions = [position for position, hit in enumerate(hits[:count]) if hit.id not in fixed]
-    if not positions or not query.strip():
+    first = hits[: request.rerank]
+    positions = [position for position, hit in enumerate(first) if hit.id not in fixed]
+    if not positions or not request.query.strip():
         return hits, ()
     try:
-        scores = reranker(query, [_text_of(hits[position], document_of) for position in positions])
+        scores = reranker(
+            request.query, [_text_of(hits[position], document_of) for position in positions]
+        )
     except EmbedderFailed as failure:
         return hits, (f"the hits are not reranked: {failure.message}",)
     ordered = list(hits)
@@ -145,11 +143,7 @@ def _text_of(hit: Hit, document_of: Callable[[str], Document]) -> str:
 
 
 def _within_budget(
-    hits: Sequence[Hit],
-    k: int,
-    max_tokens: int,
-    count_tokens: CountTokens,
-    text_of: Callable[[str], str],
+    hits: Sequence[Hit], request: Query, max_tokens: int, text_of: Callable[[str], str]
 ) -> tuple[tuple[Hit, ...], int, bool]:
     """Return the best passages within some tokens, their tokens, and whether others did not fit.
 
@@ -170,9 +164,9 @@ def _within_budget(
         if any(len(shingles & one) >= _SAME * min(len(shingles), len(one)) for one in seen):
             continue
         with_hit = _joined([*chosen, hit], text_of)
-        if len(with_hit) > k:
+        if len(with_hit) > request.k:
             break
-        size = sum(count_tokens(hit.text or "") for hit in with_hit)
+        size = sum(request.count_tokens(hit.text or "") for hit in with_hit)
         if size > max_tokens:
             truncated = True
             continue

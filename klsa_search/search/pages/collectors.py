@@ -26,7 +26,7 @@ from klsa_search.search.engine.top_docs import (
 )
 from klsa_search.search.filters.masks import filter_of
 from klsa_search.search.filters.parser import without_field
-from klsa_search.search.pages.applied_rules import placed, positions_of, without
+from klsa_search.search.pages.applied_rules import free_positions, placed, without
 from klsa_search.search.pages.facets import Facet, facet_of
 from klsa_search.search.pages.planning import QueryPlan
 from klsa_search.search.rankers.feedback import add_feedback
@@ -347,7 +347,8 @@ def _mask_and_pins(state: State, plan: QueryPlan) -> tuple[Mask | None, dict[int
     if not plan.rules.pins:
         return mask, {}
     first_is_taken = plan.id_match is not None and (mask is None or plan.id_match in mask)
-    positions = positions_of(plan.rules.pins, pinnable, first_is_taken=first_is_taken)
+    pins = {n: pin for n, pin in plan.rules.pins.items() if pinnable is None or n in pinnable}
+    positions = free_positions(pins, first_is_taken=first_is_taken)
     return without(mask, [*positions], len(state.snapshot)), positions
 
 

@@ -49,8 +49,8 @@ def merged_order(
         for position, pin in enumerate(page.pins)
     )
     first_is_taken = any(page.has_id_match for _, page in answered)
-    positions = free_positions((pin for _, pin, _ in pinned), first_is_taken=first_is_taken)
-    position_of = dict(zip((entry for *_, entry in pinned), positions, strict=True))
+    pins = {entry: pin for _, pin, entry in pinned}
+    position_of = free_positions(pins, first_is_taken=first_is_taken)
     descending = [spec.endswith(":desc") for spec in sort]
     seen: set[Any] = set()
 

@@ -12,11 +12,10 @@ import numpy.typing as npt
 from klsa_search.collection.model import Document
 from klsa_search.collection.vectors import vectors_of
 from klsa_search.core.array_types import DocumentMask, GrowableArray, GrowableLists, SparseRows
-from klsa_search.core.build_settings import PASSAGE_WORDS
 from klsa_search.delta.folding import DeltaBuilder
 from klsa_search.delta.postings import DeltaPostings, SaturatedPostings, distinct_terms
 from klsa_search.delta.segment import SegmentCache
-from klsa_search.delta.statistics import open_statistics, trained_documents
+from klsa_search.delta.statistics import open_statistics
 from klsa_search.kernels.postings import Segments
 from klsa_search.kernels.query_kernel import QueryKernel
 from klsa_search.kernels.vector_space import VectorRows, VectorSpace, VectorSpaces, scales_of
@@ -130,19 +129,15 @@ class Delta:
         settings, manifest = info.settings, info.manifest
         trained = open_statistics(info.path, settings, base.vocabulary, base.forward)
         self._built, self._base = built, base
-        terms = len(base.vocabulary) if manifest.trained is None else trained.terms
-        documents = trained_documents(info.path, manifest)
-        length = trained.trained.length
-        counts = base.query_kernel.local_counts
-        self._statistics = LiveStatistics(
-            base.lengths, counts, documents, terms, length, info.drift
-        )
+        self._statistics = LiveStatistics(built, trained)
         # Partitions are stored with the mean length of the training of all of them.
-        stored = length if base.ordinals is not None else self._statistics.length
-        self._length = stored
+        is_partition = base.ordinals is not None
+        self._length = trained.trained.length if is_partition else self._statistics.length
         (segment,) = base.query_kernel.postings.parts
-        saturated = SaturatedPostings(info.path, manifest, segment.postings, base.lengths, stored)
-        self._postings = DeltaPostings(segment, saturated, settings.b)
+        saturated = SaturatedPostings(
+            info.path, manifest, segment.postings, base.lengths, self._length
+        )
+        self._postings = DeltaPostings(segment, saturated)
         self._folded = DeltaBuilder(trained)
         self._segments = SegmentCache(info.path, manifest, len(base.vocabulary))
         self._records = LaterRecords(built.documents)
@@ -159,8 +154,7 @@ class Delta:
         self._passages: Delta | None = None
         if built.passages is not None:
             self._passages = Delta(built.passages.state)
-            words = settings.passage_words or PASSAGE_WORDS
-            self._of_passages = PassageWrites(built.passages, built.documents, words)
+            self._of_passages = PassageWrites(built, built.passages)
 
     def add(self, write: Write) -> None:
         """Add the next write. Batches end where stored segments do.

@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.core.array_types import DocIds, DocumentMask, GrowableArray, SparseRows
+from klsa_search.delta.statistics import BuildStatistics, trained_documents
 from klsa_search.kernels.bm25 import live_length
 from klsa_search.kernels.query_kernel import DocumentCounts
-from klsa_search.search.batches import Drift
+from klsa_search.search.state.state import State
 
 
 def are_equal(some: SparseRows, others: SparseRows, number: int) -> bool:
@@ -25,25 +26,18 @@ def are_equal(some: SparseRows, others: SparseRows, number: int) -> bool:
 class LiveStatistics:
     """Counts of live documents, to which documents are added, and which may be deleted.
 
-    lengths  (N,) of the documents of the build, all of which are live
-    counts   their statistics
-    trained  (N,) which of them have the words of one of the training
-    terms    number of terms of the training, which have the first numbers
-    length   quantised mean length of the documents of the training
-    drift    from the training; at first that of the build
+    drift  from the training; at first that of the build
     For one thread at a time.
     """
 
-    def __init__(
-        self,
-        lengths: npt.NDArray[np.int32],
-        counts: DocumentCounts,
-        trained: DocumentMask,
-        terms: int,
-        length: float,
-        drift: Drift,
-    ) -> None:
-        self._terms, self._length, self.drift = terms, length, drift
+    def __init__(self, built: State, statistics: BuildStatistics) -> None:
+        info, snapshot = built.info, built.snapshot
+        lengths, counts = snapshot.lengths, snapshot.query_kernel.local_counts
+        is_compacted = info.manifest.trained is not None
+        # Terms of the training have the first numbers.
+        self._terms = statistics.terms if is_compacted else len(snapshot.vocabulary)
+        self._length, self.drift = statistics.trained.length, info.drift
+        trained = trained_documents(info.path, info.manifest)
         self._documents = len(lengths)
         self._words = int(lengths.sum(dtype=np.int64))
         self._live = GrowableArray.of(np.ones(len(lengths), np.bool_))

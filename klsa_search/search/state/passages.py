@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.core.array_types import DocIds, GrowableArray, Numbers, Scores, values_at
+from klsa_search.core.build_settings import PASSAGE_WORDS
 from klsa_search.core.parameters import RankingSettings
 from klsa_search.search.engine.mask import Mask, intersection
 from klsa_search.search.engine.query_terms import UNKNOWN
@@ -88,18 +89,14 @@ class PassageIndex:
 
 
 class PassageWrites:
-    """Writes of documents as writes of passages, and the document of each passage.
+    """Writes of documents as writes of passages, and the document of each passage."""
 
-    built      passages of the build
-    documents  of the build
-    words      of a passage
-    """
-
-    def __init__(self, built: PassageIndex, documents: DocumentReader, words: int) -> None:
-        self._built, self._documents, self._words = built, documents, words
+    def __init__(self, built: State, passages: PassageIndex) -> None:
+        self._passages, self._documents = passages, built.documents
+        self._words = built.info.settings.passage_words or PASSAGE_WORDS
         self._ids: dict[str, list[str]] = {}  # passages of later documents
-        self._next = len(documents)
-        self._document_of = GrowableArray.of(built.document_of)
+        self._next = len(built.documents)
+        self._document_of = GrowableArray.of(passages.document_of)
 
     def of(self, write: Write) -> list[Write]:
         """Return a write of a document as writes of its passages, deletions first."""
@@ -107,8 +104,8 @@ class PassageWrites:
         if before is None:
             before, doc_id = [], self._documents.find(write.id)
             if doc_id is not None:
-                rows = self._built.rows_of(np.array([doc_id], np.int64))
-                before = self._built.state.documents.ids(rows.tolist())
+                rows = self._passages.rows_of(np.array([doc_id], np.int64))
+                before = self._passages.state.documents.ids(rows.tolist())
         passages = list(passages_of(write.document, self._words)) if write.document else []
         after = [passage.id for passage in passages]
         gone = set(before).difference(after)
