@@ -65,7 +65,7 @@ class _Space:
 
 
 def documents_without_vectors(
-    index: Index, space: str, embedder: CheckedEmbedder, replaced: Collection[str] = ()
+    index: Index, space: str, embedder: CheckedEmbedder, replaced: Collection[str]
 ) -> int:
     """Return how many documents of an index have text and no vectors of the embedder."""
     (chosen,) = _spaces(index, {space: embedder}, replaced)
@@ -80,7 +80,7 @@ def with_computed_vectors(
     embedders: Mapping[str, CheckedEmbedder],
     settings: Settings,
     report: Progress,
-    replaced: Collection[str] = (),
+    replaced: Collection[str],
 ) -> Iterator[None]:
     """Add the vectors of embedders to the documents of a snapshot, for a rebuild.
 

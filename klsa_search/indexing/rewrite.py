@@ -12,7 +12,7 @@ before is kept for `rollback`.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import ExitStack, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from heapq import merge
@@ -211,23 +211,22 @@ def _rebuilt(
     if count != 1:
         refuse_unpartitioned(count, settings)
     replay = partial(replayed, before, settings, replaced)
-    with ExitStack() as computing:
-        if models.embedders:
-            computing.enter_context(
-                with_computed_vectors(
-                    before, collection, models.embedders, settings, report, replaced
-                )
-            )
-        workers = number_of_workers(count, workers)
-        if memory is None:
-            budget //= workers
-        division = Division(count, workers)
+    workers = number_of_workers(count, workers)
+    if memory is None:
+        budget //= workers
+    division = Division(count, workers)
+    computing: AbstractContextManager[None] = nullcontext()
+    if models.embedders:
+        computing = with_computed_vectors(
+            before, collection, models.embedders, settings, report, replaced
+        )
+    with computing:
         return build_divided(
             path, collection, settings, division, report, budget, replace=True, replay=replay
         )
 
 
-def _stored_documents(before: Index, settings: FieldSettings | None = None) -> StoredCollection:
+def _stored_documents(before: Index, settings: FieldSettings) -> StoredCollection:
     """Return the documents of a snapshot of an index as a collection.
 
     settings  of the index that is built of them; if they read dates or numbers in another way, the
@@ -235,7 +234,7 @@ def _stored_documents(before: Index, settings: FieldSettings | None = None) -> S
     """
     parts = before.partitions
     types = {name: field.type for part in parts for name, field in part.fields.items()}
-    if settings is not None and forms_of(settings) != forms_of(before.settings):
+    if forms_of(settings) != forms_of(before.settings):
         types = {name: kind for name, kind in types.items() if kind != "keyword"}
     return StoredCollection(before.manifest, len(before), before.live_documents, types)
 

@@ -156,10 +156,14 @@ PAUSE_RATIO: Final = 7
 """Pause of a background comparison for each second of its processor time, in seconds."""
 
 
+_State = Literal["checking", "verified", "damaged", "stopped"]
+
+
 class ChecksumCheck:
     """Compares the checksums of an index in a background thread of low priority.
 
     generations  the manifest of its generation, or of those of all partitions, by folder
+    state        `stopped` if it ended without a result, stopped or superseded
     failure      a message that names the damaged file, or None
 
     It takes at most a ninth of one processor and half of the disk bandwidth: ten seconds per
@@ -169,19 +173,10 @@ class ChecksumCheck:
     def __init__(self, generations: Mapping[Path, Manifest]) -> None:
         self._generations = generations
         self._stopped = threading.Event()
+        self.state: _State = "checking"
         self.failure: str | None = None
-        self._is_verified = False
         self._thread = threading.Thread(target=self._run, name="sums", daemon=True)
         self._thread.start()
-
-    @property
-    def state(self) -> Literal["checking", "verified", "damaged", "stopped"]:
-        """Return the state; `stopped` if it ended without a result, stopped or superseded."""
-        if self.failure is not None:
-            return "damaged"
-        if self._is_verified:
-            return "verified"
-        return "checking" if self._thread.is_alive() else "stopped"
 
     def wait(self, seconds: float | None = None) -> bool:
         """Wait for the end; return whether it came within that time."""
@@ -194,18 +189,22 @@ class ChecksumCheck:
         self._thread.join()
 
     def _run(self) -> None:
+        self.state = self._compared()
+
+    def _compared(self) -> _State:
         for generation, manifest in self._generations.items():
             try:
                 for name in sorted(manifest.files):
                     compare_checksum(generation, name, manifest, self._throttled)
             except (_Stopped, OSError):  # too many open files, which is not damage
-                return
+                return "stopped"
             except IndexDamaged as failure:
-                if _is_current(generation):
-                    forget(generation)
-                    self.failure = failure.message
-                return
-        self._is_verified = True
+                if not _is_current(generation):
+                    return "stopped"
+                forget(generation)
+                self.failure = failure.message
+                return "damaged"
+        return "verified"
 
     def _throttled(self, path: Path) -> str:
         """Return the SHA-256 of a file; pause after each piece in proportion to the work for it."""

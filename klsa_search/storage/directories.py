@@ -19,7 +19,7 @@ from typing import Final
 from klsa_search.errors import StoreError
 from klsa_search.storage import names
 from klsa_search.storage.catalog import alias_at
-from klsa_search.storage.files import PERMISSIONS, is_real, read_regular, unreadable, write_fresh
+from klsa_search.storage.files import PERMISSIONS, is_real, read_regular, replace_file, unreadable
 from klsa_search.storage.manifest import is_manifest
 
 _INDEX: Final = "klsa-search index"
@@ -87,14 +87,10 @@ def refuse_foreign(path: Path) -> None:
     )
 
 
-def mark_index(path: Path) -> bool:
-    """Mark a folder as an index; return False if it is marked already."""
-    if is_marked(path):
-        return False
-    if _is_half_mark(path / names.MARKER):
-        (path / names.MARKER).unlink()
-    _mark(path, _INDEX)
-    return True
+def mark_index(path: Path) -> None:
+    """Mark a folder as an index, unless it is."""
+    if not is_marked(path):
+        _mark(path, _INDEX)
 
 
 def partition_folders(path: Path) -> list[Path]:
@@ -120,27 +116,25 @@ def build_of(partition: Path) -> str:
 
 
 def _is_bare(folder: Path) -> bool:
-    """Return whether a folder has nothing but locks and an incompletely written marker.
+    """Return whether a folder has nothing but locks and a marker without its name.
 
     A process that died before it marked the folder left them.
     """
 
-    def is_lock(entry: Path) -> bool:
-        return (
-            entry.name in names.LOCKS
-            and is_real(entry, stat.S_IFREG)
-            and entry.lstat().st_size == 0
-        )
+    def is_ours(entry: Path) -> bool:
+        is_file = is_real(entry, stat.S_IFREG)
+        is_lock = entry.name in names.LOCKS and is_file and entry.lstat().st_size == 0
+        return is_lock or (entry.name == names.NEW_MARKER and is_file)
 
-    return all(is_lock(entry) or _is_half_mark(entry) for entry in folder.iterdir())
+    return all(map(is_ours, folder.iterdir()))
 
 
-def make_generation(path: Path, above: str = "") -> Path:
+def make_generation(path: Path, above: str) -> Path:
     """Create the folder of the next generation; it has its marker before it has its name.
 
-    above  the generation that CURRENT names, even if it is gone
+    above  the generation that CURRENT names, even if it is gone; "0" without one
     """
-    taken = [above or "0", *(old.name for old in generations(path))]
+    taken = [above, *(old.name for old in generations(path))]
     taken += map(build_of, partition_folders(path))
     number = max(map(int, taken)) + 1
     while os.path.lexists(path / f"{number:06d}"):  # not ours, so it stays
@@ -154,8 +148,7 @@ def make_generation(path: Path, above: str = "") -> Path:
         _mark(temporary, _GENERATION)
         temporary.rename(generation)
     except BaseException:  # for example a full disk
-        (temporary / names.MARKER).unlink(missing_ok=True)
-        temporary.rmdir()
+        shutil.rmtree(temporary)
         raise
     return generation
 
@@ -223,20 +216,8 @@ def _folders_named(path: Path, pattern: re.Pattern[str]) -> list[Path]:
     )
 
 
-def _is_half_mark(entry: Path) -> bool:
-    """Return whether an entry is an incompletely written marker."""
-    if entry.name != names.MARKER or not is_real(entry, stat.S_IFREG):
-        return False
-    expected, actual = _marker_text(_INDEX).encode(), _content_of(entry)
-    return len(actual) < len(expected) and expected.startswith(actual)
-
-
 def _mark(folder: Path, kind: str) -> None:
-    write_fresh(folder / names.MARKER, _marker_text(kind))
-
-
-def _marker_text(kind: str) -> str:
-    return f"{kind}\n\n{_NOTES[kind]}\n"
+    replace_file(folder / names.MARKER, f"{kind}\n\n{_NOTES[kind]}\n")
 
 
 def _content_of(marker: Path) -> bytes:

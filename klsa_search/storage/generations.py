@@ -66,7 +66,7 @@ def new_generation(path: Path, *, allow_writes: bool = False) -> Iterator[Path]:
                 sync(folder.parent)
         with index_lock(path, allow_writes=allow_writes), _marked(path):
             _remove_leftovers(path)
-            generation = directories.make_generation(path, above=named(path) or "")
+            generation = directories.make_generation(path, above=named(path) or "0")
             write_settings(generation, {})  # of an interrupted build of this number
             try:
                 yield generation

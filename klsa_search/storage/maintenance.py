@@ -118,8 +118,8 @@ def verify_shared(path: Path) -> None:
     current_build(path)
     if os.path.lexists(path / names.MARKER) and not directories.is_marked(path):
         raise IndexDamaged(
-            f"`{path / names.MARKER}` has changed since it was written; remove it, and "
-            "the next build will write it again"
+            f"`{path / names.MARKER}` has changed since it was written; the next "
+            "build will write it again"
         )
     verify_entry(path)
 

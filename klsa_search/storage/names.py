@@ -27,6 +27,7 @@ GENERATION = re.compile(r"[0-9]{6}")
 NEW_CURRENT = ".CURRENT.klsa-new"
 DELETED = ".CURRENT.klsa-deleted"
 NEW, GONE = "klsa-new", "klsa-gone"
+NEW_MARKER = f".{MARKER}.{NEW}"
 TEMPORARY_FOLDER = re.compile(rf"\.{GENERATION.pattern}\.({NEW}|{GONE})")
 
 CATALOG = "catalog.db"

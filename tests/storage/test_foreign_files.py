@@ -9,7 +9,7 @@ from klsa_search.errors import IndexDamaged, IndexNotFound, StoreError
 from klsa_search.storage.directories import is_index
 from klsa_search.storage.generations import new_generation
 from klsa_search.storage.maintenance import delete_index, indexes_in, verify
-from klsa_search.storage.names import MARKER
+from klsa_search.storage.names import MARKER, NEW_MARKER
 
 from .worlds import content, files_below, folders, without_marks, write
 
@@ -210,19 +210,21 @@ def test_a_mark_that_could_not_be_written_blocks_nothing(left, tmp_path):
     """A process that died, or found the disk full, while it wrote the first file of an index."""
     path = tmp_path / "a"
     path.mkdir()
-    (path / MARKER).write_bytes(left)
+    (path / NEW_MARKER).write_bytes(left)
     with new_generation(path) as generation:
         assert generation.is_dir()
     assert is_index(path)
+    assert not (path / NEW_MARKER).exists()
 
 
-def test_a_file_of_that_name_that_is_not_ours_stays(tmp_path):
+@pytest.mark.parametrize("content", ["", "my own notes"])
+def test_a_file_of_that_name_that_is_not_ours_stays(tmp_path, content):
     path = tmp_path / "a"
     path.mkdir()
-    (path / MARKER).write_text("my own notes")
+    (path / MARKER).write_text(content)
     with pytest.raises(StoreError, match="is not an index"), new_generation(path):
         pass
-    assert (path / MARKER).read_text() == "my own notes"
+    assert (path / MARKER).read_text() == content
 
 
 def test_a_marker_that_cannot_be_read_is_named(tmp_path, monkeypatch):

@@ -49,13 +49,13 @@ class FieldsWriter:
     def __init__(
         self,
         types: Mapping[str, FieldType | None],
-        types_before: Mapping[str, FieldType] | None = None,
+        types_before: Mapping[str, FieldType],
         *,
         keeps_empty: bool = False,
         forms: LocalForms = GENERAL,
     ) -> None:
         self.forms = forms
-        self._types, self._types_before = types, dict(types_before or {})
+        self._types, self._types_before = types, types_before
         self._keeps_empty = keeps_empty
         self._fields = {name: DetectedField(name, forms, declared=True) for name in types}
         self._free = MAX_FIELDS - len({*types, *self._types_before})

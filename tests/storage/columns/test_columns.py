@@ -31,7 +31,7 @@ def written(metadata, types=None, *, known=None, batch=3):
     documents = [Document(id=str(at), metadata=each) for at, each in enumerate(metadata)]
     declared = DeclaredFields(types or {})
     with tempfile.TemporaryDirectory() as folder:
-        writer = FieldsWriter(declared.types, known)
+        writer = FieldsWriter(declared.types, known or {})
         for begin in range(0, len(documents), batch):
             some = documents[begin : begin + batch]
             assert [declared.fault(document.metadata) for document in some] == [None] * len(some)
