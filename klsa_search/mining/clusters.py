@@ -22,6 +22,7 @@ from klsa_search.search.index import Index
 from klsa_search.search.ranking.parameters import checked_integer
 from klsa_search.search.snippets import snippet
 
+_TITLES: Final = 3  # of a cluster
 _LENGTH: Final = 80  # characters of a text without a title that are shown
 STARTS: Final = 5  # number of starts of k-means; the result with the least inertia is used
 _ROUNDS: Final = 50
@@ -62,13 +63,11 @@ class Clustering:
         return len(self.clusters)
 
 
-def cluster(
-    index: Index, k: int = 20, *, words: int = 6, titles: int = 3, kernel: str = LATENT
-) -> Clustering:
+def cluster(index: Index, k: int = 20, *, words: int = 6, kernel: str = LATENT) -> Clustering:
     """Return k clusters of the documents; fewer if there are not enough different documents.
 
-    words, titles  number of words and titles of each cluster
-    kernel         "latent", "vectors:SPACE" or "sum:SPACE", the sum of both
+    words   number of words of each cluster
+    kernel  "latent", "vectors:SPACE" or "sum:SPACE", the sum of both
 
     Method: k-means on coordinates of length 1, from five starts (k-means++) with the seed of
     the index; the best result is kept. The importance of a word is its mean BM25 impact in the
@@ -83,7 +82,6 @@ def cluster(
     Clustering(clusters=(...), unplaced=())
     """
     k, words = checked_integer("k", k), checked_integer("words", words)
-    titles = checked_integer("titles", titles)
     coordinates = document_coordinates(index, kernel)
     arrays = index.arrays
     live = arrays.live_docs()
@@ -108,7 +106,7 @@ def cluster(
         if len(members):
             order = placed[members[np.argsort(-nearness[members], kind="stable")]]
             central = arrays.doc_ids_at(order)
-            shown = index.documents_at(central[:titles])
+            shown = index.documents_at(central[:_TITLES])
             clusters.append(
                 Cluster(
                     words=named[number],
