@@ -26,6 +26,7 @@ from klsa_search.core.deadlines import deadline_check
 
 P = ParamSpec("P")
 T = TypeVar("T")
+Lazy = TypeVar("Lazy", bound="LazyFields")
 
 
 def cached_method(method: Callable[P, T], size: int) -> Callable[P, T]:
@@ -78,28 +79,48 @@ class lazy_property(Generic[T]):  # noqa: N801 - a decorator
 
 
 class LazyFields:
-    """Sets all fields of a dataclass with slots when the first of them is read."""
+    """Sets those fields of a dataclass with slots that have no value when one of them is read."""
 
     __slots__ = ("_make",)
     _make: Callable[[], object]
     __dataclass_fields__: ClassVar[Mapping[str, object]]
 
-    @classmethod
-    def when_read(cls, make: Callable[[], Self]) -> Self:
-        """Return what `make` returns, which is called when a field is first read."""
-        instance = object.__new__(cls)
-        object.__setattr__(instance, "_make", make)
-        return instance
+    if not TYPE_CHECKING:
 
-    def __getattr__(self, name: str) -> object:
-        """Set all fields, of which none is set yet, and return one."""
-        fields = self.__dataclass_fields__
-        if name not in fields:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        made = self._make()
-        for field_ in fields:
-            object.__setattr__(self, field_, getattr(made, field_))
-        return getattr(made, name)
+        def __getattr__(self, name: str) -> object:
+            """Set all fields that have no value, and return one of them."""
+            fields = self.__dataclass_fields__
+            if name not in fields:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            made = self._make()
+            for field in fields:
+                try:
+                    object.__getattribute__(self, field)
+                except AttributeError:
+                    object.__setattr__(self, field, getattr(made, field))
+            return object.__getattribute__(self, name)
+
+    def __getstate__(self) -> list[object]:
+        """Return the values of all fields, without what makes them."""
+        return [getattr(self, name) for name in self.__dataclass_fields__]
+
+    def __setstate__(self, values: list[object]) -> None:
+        """Set all fields."""
+        for name, value in zip(self.__dataclass_fields__, values, strict=True):
+            object.__setattr__(self, name, value)
+
+
+def when_read(kind: type[Lazy], make: Callable[[], Lazy]) -> Lazy:
+    """Return what `make` returns, which is called when a field is first read."""
+    instance = object.__new__(kind)
+    object.__setattr__(instance, "_make", make)
+    return instance
+
+
+def set_when_read(instance: LazyFields, name: str, make: Callable[[], object]) -> None:
+    """Set a field to that of what `make` returns, which is called when the field is first read."""
+    object.__setattr__(instance, "_make", make)
+    object.__delattr__(instance, name)
 
 
 Part = TypeVar("Part")

@@ -356,7 +356,7 @@ def _store(
 
 def _stored_metadata(generation: Path) -> Iterator[list[Mapping[str, object]]]:
     for piece in read_in_pieces(generation):
-        yield [fields for *_, fields in piece.heads(range(len(piece)))]
+        yield [record.metadata for record in piece.records(range(len(piece)))]
 
 
 def _searched_texts(generation: Path, settings: Settings) -> Iterator[AnalysedTexts]:

@@ -1,14 +1,23 @@
 """A lazy property is computed once, at its first use."""
 
+import copy
 import gc
 import inspect
+import pickle
 import threading
 import time
 import weakref
+from dataclasses import dataclass, replace
 
 import pytest
 
-from klsa_search.core.lazy import cached_method, delegated, lazy_property
+from klsa_search.core.lazy import (
+    LazyFields,
+    cached_method,
+    delegated,
+    lazy_property,
+    set_when_read,
+)
 from tests.support.waiting import PATIENCE
 
 
@@ -31,6 +40,38 @@ def test_a_value_is_made_at_its_first_use_and_kept():
     assert (thing.made, other.made) == (1, 0)
     assert other.value is not thing.value
     assert Thing.value.__doc__ == "Where it lies."
+
+
+@dataclass(slots=True)
+class Note(LazyFields):
+    author: str
+    text: str
+    words: int = 0
+
+
+def test_a_field_is_set_when_it_is_first_read():
+    made = []
+
+    def make():
+        made.append(Note("nobody", "read later"))
+        return made[-1]
+
+    note = Note("Ann", "", 2)
+    set_when_read(note, "text", make)
+    assert (note.author, note.words, made) == ("Ann", 2, [])
+    assert (note.text, note.text) == ("read later", "read later")
+    assert (note.author, len(made)) == ("Ann", 1)
+    with pytest.raises(AttributeError, match="no attribute 'title'"):
+        note.title  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    "copied", [copy.copy, replace, lambda note: pickle.loads(pickle.dumps(note))]
+)
+def test_copies_have_fields_that_were_not_read(copied):
+    note = Note("Ann", "")
+    set_when_read(note, "text", lambda: Note("", "read later"))
+    assert copied(note) == Note("Ann", "read later") == note
 
 
 def test_results_of_a_method_are_cached_and_go_with_their_object():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from klsa_search.collection.field_paths import value_at
 from klsa_search.collection.vectors import without_vectors
 from klsa_search.core.array_types import Scores
 from klsa_search.core.deadlines import check_deadline
+from klsa_search.core.lazy import set_when_read
 from klsa_search.core.parameters import RankingSettings
 from klsa_search.kernels.vector_space import ABSENT
 from klsa_search.search.engine.engine import Exact
@@ -38,7 +40,7 @@ from klsa_search.search.ranking.vector_ranking import (
 from klsa_search.search.snippets import snippet
 from klsa_search.search.state.passages import PassageIndex, PassageSearcher
 from klsa_search.search.state.state import State
-from klsa_search.storage.documents import PassageId
+from klsa_search.storage.documents import PassageId, Record
 
 
 def _with_best_passages(
@@ -192,14 +194,20 @@ def hits_of(
     """Return hits of documents, in order, of which `offset` come before."""
     hits, rank = [], offset
     heads = state.documents.heads(doc_ids)
-    for (id_, title, metadata), snippet_, score in zip(
-        heads, snippets, scores.tolist(), strict=True
-    ):
+    for head, snippet_, score in zip(heads, snippets, scores.tolist(), strict=True):
         rank += 1
+        id_, title, metadata = head
+        hit = Hit(rank, id_, score, title, snippet_, {})
         if metadata:
-            metadata = state.fields.with_numbers(without_vectors(metadata))
-        hits.append(Hit(rank, id_, score, title, snippet_, metadata))
+            set_when_read(hit, "metadata", partial(_shown, state, head))
+        hits.append(hit)
     return tuple(hits)
+
+
+def _shown(state: State, head: tuple[str, str, str]) -> Record:
+    """Return a record as answers show it: its metadata without vectors, and with numbers."""
+    record = state.documents.record(*head)
+    return record._replace(metadata=state.fields.with_numbers(without_vectors(record.metadata)))
 
 
 def _set_explanations(state: State, plan: QueryPlan, hits: Sequence[Hit], top: TopDocs) -> None:

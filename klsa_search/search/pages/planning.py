@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from klsa_search.core.array_types import DocIds, DocumentMask
+from klsa_search.core.lazy import when_read
 from klsa_search.core.parameters import ParsingSettings, RankingSettings, SearchParameters
 from klsa_search.search.engine.evidence import LOCAL, Evidence
 from klsa_search.search.engine.mask import Mask, intersection
@@ -176,8 +177,9 @@ def _parse(
         typed=typed,
         complete_last=request.prefix == "last" and not query_is_id,
     )
-    interpretation = QueryInterpretation.when_read(
-        partial(state.query_parser.interpretation, query, parsed, parsing, evidence)
+    interpretation = when_read(
+        QueryInterpretation,
+        partial(state.query_parser.interpretation, query, parsed, parsing, evidence),
     )
     if query_is_id and parsed.mask is not None and interpretation.unknown:
         # No document contains all words.

@@ -8,6 +8,7 @@ from typing import Any
 
 from klsa_search._native import marked_html
 from klsa_search.analysis.analyzer import Analyzer
+from klsa_search.core.lazy import LazyFields
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.explain.quality import FITS
 from klsa_search.search.pages.facets import Facet
@@ -62,8 +63,8 @@ class RerankScore:
 
 
 @dataclass(slots=True)
-class Hit:
-    """One ranked document; `rank` counts from 1.
+class Hit(LazyFields):
+    """One ranked document; `rank` counts from 1. `metadata` are decoded when they are first read.
 
     What was not requested is None. If documents are divided into passages, the snippet is of the
     best one. With `group="passage"` a hit is a passage, and `id` names its document and span.

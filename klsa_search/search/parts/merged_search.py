@@ -10,6 +10,7 @@ import numpy as np
 
 from klsa_search._native import share_seeds
 from klsa_search.core.array_types import DocIds, Scores
+from klsa_search.core.lazy import when_read
 from klsa_search.core.parameters import SearchParameters
 from klsa_search.errors import EmbedderFailed, PartitionMissing, QueryError
 from klsa_search.search.engine.evidence import Answers, SharedAnswers, added
@@ -117,7 +118,9 @@ def _merged(
 def _suggesting(plan: QueryPlan, of_parts: Callable[[], Sequence[Values]]) -> QueryPlan:
     """Return a plan whose interpretation has the filters that the values of all parts suggest."""
     interpretation = plan.interpretation
-    suggesting = QueryInterpretation.when_read(lambda: with_suggestions(interpretation, of_parts()))
+    suggesting = when_read(
+        QueryInterpretation, lambda: with_suggestions(interpretation, of_parts())
+    )
     return plan._replace(interpretation=suggesting)
 
 
