@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable, Mapping
 from functools import lru_cache, wraps
 from importlib import import_module
-from inspect import Parameter, signature
 from types import MethodType
 from typing import (
     TYPE_CHECKING,
@@ -148,6 +147,8 @@ class delegated(Generic[P, T]):  # noqa: N801 - reads as a decorator
     @lazy_property
     def _function(self) -> Callable[..., T]:
         """The method as a function of the object, which its signature calls self."""
+        from inspect import Parameter, signature  # takes longer to import than all else here
+
         part, method = self._part, cast(Callable[Concatenate[object, P], T], self._method)
 
         @wraps(method)
