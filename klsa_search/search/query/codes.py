@@ -104,22 +104,25 @@ def codes_of(text: str) -> list[str]:
         for word in words
         if _DIGIT_OR_SLASH.search(word)  # any other is none
     ]
-    numbers = sum(_NUMBER.fullmatch(bare) is not None for bare in bare_words)
+    is_short = count <= SHORT
+    numbers = sum(_NUMBER.fullmatch(bare) is not None for bare in bare_words) if is_short else 0
     codes = []
     for bare in bare_words:
-        enough = sum(map(str.isdecimal, bare)) >= DIGITS
-        is_short, has_two = count <= SHORT, _TWO_NUMBERS.search(bare) is not None
+        is_code = is_short and _TWO_NUMBERS.search(bare) is not None
         if _AMOUNT.fullmatch(bare):
             is_code = is_short
         elif _NUMBER.fullmatch(bare):
-            is_code = is_short and (has_two or (enough and numbers == 1))
-        else:
-            version = _VERSION.fullmatch(bare)
-            is_code = enough or version is not None or _PATH.match(bare) is not None
-            is_code |= is_short and has_two
+            is_code |= numbers == 1 and _has_digits(bare)
+        elif not is_code:
+            is_code = _has_digits(bare) or bool(_VERSION.fullmatch(bare) or _PATH.match(bare))
         if is_code:
             codes.append(bare)
     return codes[:MAX_CODES]
+
+
+def _has_digits(text: str) -> bool:
+    """Return whether a text has the digits of a code that counts in any query."""
+    return sum(map(str.isdecimal, text)) >= DIGITS
 
 
 class CodeReader:
@@ -150,8 +153,8 @@ class CodeReader:
 
         Cost: that of a phrase for each way in which the runs of a code may be joined, once.
         """
-        codes = (self.code(code, evidence) for code in dict.fromkeys(self.may_be_codes(text)))
-        return [code for code in codes if code is not None]
+        texts = dict.fromkeys(self.may_be_codes(text))
+        return [code for one in texts if (code := self.code(one, evidence)) is not None]
 
     def apply(
         self, clauses: Sequence[Clause], builder: QueryBuilder, *, exact: bool

@@ -107,7 +107,7 @@ def in_capitals(text: str) -> bool:
     >>> in_capitals("CATS NOT 3"), in_capitals("飛機 NOT DVD"), in_capitals("2 NOT 3")
     (True, False, False)
     """
-    if not text.isupper() or not _WORDS.sub("", text).isupper():
+    if not text.isupper() or (may_be_boolean(text) and not _WORDS.sub("", text).isupper()):
         return False
     return text.isascii() or "Lo" not in map(unicodedata.category, text)
 
