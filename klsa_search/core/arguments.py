@@ -50,7 +50,7 @@ def checked_argument(name: str, value: T, *kinds: type) -> T:
     >>> checked_argument("id", "leak", str)
     'leak'
     """
-    if _is_a(value, *kinds):
+    if type(value) in kinds or _is_a(value, *kinds):
         return value
     raise ArgumentError(wrong_type(name, value, *kinds), field=name)
 

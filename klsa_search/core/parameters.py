@@ -181,6 +181,8 @@ class RankingSettings(SettingsGroup):
     @property
     def boost_factors(self) -> dict[str, float]:
         """Return the factors other than 1 of boosted fields, by name."""
+        if not self.boosts:  # of nearly all queries
+            return {}
         return {name: factor for name, factor in parse_weights(self.boosts).items() if factor != 1}
 
     @model_validator(mode="after")

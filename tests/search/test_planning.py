@@ -57,6 +57,7 @@ def searched(state, request, models):
     hits = fetch_hits(state, on, plan, top)
     return assemble_results(
         plan,
+        plan.interpretation,
         top.total,
         facets,
         hits,

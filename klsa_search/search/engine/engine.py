@@ -183,7 +183,7 @@ class Bm25Engine:
         counts = self._engine.bm25(
             queries, _words(mask), totals, results.matches, results.documents, results.scores
         )
-        return [top._replace(exact=None) for top in results.tops(counts)]
+        return results.tops(counts, estimates=False)
 
     def containing_all(self, terms: Iterable[int]) -> DocIds:
         """Return the documents that contain all of some terms, at least one, ascending.

@@ -95,14 +95,17 @@ class ResultArrays:
         self.matches = np.empty((queries, -(-size // LANES)), np.uint64) if matches else None
         self.arrays = self.matches, self.documents, self.scores, self.exact
 
-    def tops(self, counts: Sequence[tuple[int, int]]) -> list[TopDocs]:
-        """Return the results of each query, by their number and the total."""
+    def tops(self, counts: Sequence[tuple[int, int]], *, estimates: bool = True) -> list[TopDocs]:
+        """Return the results of each query, by their number and the total.
+
+        estimates  whether the engine wrote what is exact
+        """
         tops = [
             TopDocs(
                 self.documents[row, :count],
                 self.scores[row, :count],
                 total,
-                self.exact[row, :count],
+                self.exact[row, :count] if estimates else None,
             )
             for row, (count, total) in enumerate(counts)
         ]

@@ -13,6 +13,7 @@ from klsa_search.errors import EmbedderFailed, QueryError
 from klsa_search.search.pages.facets import Facet
 from klsa_search.search.pages.planning import QueryPlan
 from klsa_search.search.pages.results import Hit, RerankScore, SearchResults
+from klsa_search.search.query.interpretation import QueryInterpretation
 from klsa_search.search.query.query import Query, estimated_tokens
 from klsa_search.storage.documents import PassageId
 
@@ -48,6 +49,7 @@ def checked_rerank(
 
 def assemble_results(
     plan: QueryPlan,
+    interpretation: QueryInterpretation,
     total: int,
     facets: Mapping[str, Facet],
     hits: tuple[Hit, ...],
@@ -57,6 +59,7 @@ def assemble_results(
 ) -> SearchResults:
     """Return the results of a search: its hits, reranked and limited in tokens if requested.
 
+    interpretation  of the query, with the filters that it suggests
     total, facets  as `collect` returns them
     hits           as `fetch_hits` returns them
     document_of    returns a document of the index by ID
@@ -64,12 +67,12 @@ def assemble_results(
     request, warnings = plan.request, plan.warnings
     if request.rerank is not None and reranker is not None:
         fixed = {pin.id for pin in plan.rules.pins.values()}
-        if plan.interpretation.id is not None:
-            fixed.add(plan.interpretation.id)
+        if interpretation.id is not None:
+            fixed.add(interpretation.id)
         hits, failed = _rerank_hits(hits, request, reranker, fixed, document_of)
         warnings += failed
         hits = hits[request.offset : request.offset + request.candidates]
-    quality, interpretation = None, plan.interpretation
+    quality = None
     if request.quality:
         qualities = [hit.quality for hit in hits if hit.quality is not None]
         quality = max(

@@ -262,9 +262,10 @@ def count_matches(state: State, plan: QueryPlan) -> int:
 
 
 def _faceted(state: State, plan: QueryPlan) -> dict[str, Field]:
-    names = dict.fromkeys(plan.request.facets, "facets")
-    names |= dict.fromkeys(plan.request.disjunctive_facets, "disjunctive_facets")
-    return {name: state.fields.filterable(name, option) for name, option in names.items()}
+    fields = {name: state.fields.filterable(name, "facets") for name in plan.request.facets}
+    for name in plan.request.disjunctive_facets:
+        fields[name] = state.fields.filterable(name, "disjunctive_facets")
+    return fields
 
 
 def _ordered(

@@ -64,11 +64,17 @@ def search_parts(reader: Reader, query: Query) -> SearchResults:
         searched, plan = plan_search(state, query, embed=embed)
         top, facets = collect(searched, plan)
         total, hits = top.total, fetch_hits(state, searched, plan, top)
-        plan = _suggesting(plan, lambda: [typed_values(state, query)])
+        interpretation = _suggesting(plan, lambda: [typed_values(state, query)])
     else:
-        plan, total, facets, hits = _merged(parts.searches(), query, reader)
+        plan, interpretation, total, facets, hits = _merged(parts.searches(), query, reader)
     return assemble_results(
-        plan, total, facets, hits, reranker=models.reranker, document_of=reader.document
+        plan,
+        interpretation,
+        total,
+        facets,
+        hits,
+        reranker=models.reranker,
+        document_of=reader.document,
     )
 
 
@@ -90,8 +96,8 @@ def count_documents(reader: Reader, query: Query) -> int:
 
 def _merged(
     searches: PartSearches, query: Query, reader: Reader
-) -> tuple[QueryPlan, int, Mapping[str, Facet], tuple[Hit, ...]]:
-    """Return the plan of a search in several partitions, its total, facets and hits."""
+) -> tuple[QueryPlan, QueryInterpretation, int, Mapping[str, Facet], tuple[Hit, ...]]:
+    """Return plan, interpretation, total, facets and hits of a search in several partitions."""
     facets = dict.fromkeys((*query.facets, *([query.distinct] if query.distinct else ())))
     counted = query
     if facets or query.disjunctive_facets:
@@ -111,17 +117,14 @@ def _merged(
     names = dict.fromkeys((*query.facets, *query.disjunctive_facets))
     merged = merged_facets(facets_of_pages, query.max_facet_values, names)
     rules = replace(plan.rules, pins=dict(enumerate(pins))) if pins else plan.rules
-    plan = _suggesting(plan, lambda: [page.typed for page in answered])
-    return plan._replace(request=query, rules=rules), total, merged, hits
+    interpretation = _suggesting(plan, lambda: [page.typed for page in answered])
+    return plan._replace(request=query, rules=rules), interpretation, total, merged, hits
 
 
-def _suggesting(plan: QueryPlan, of_parts: Callable[[], Sequence[Values]]) -> QueryPlan:
-    """Return a plan whose interpretation has the filters that the values of all parts suggest."""
+def _suggesting(plan: QueryPlan, of_parts: Callable[[], Sequence[Values]]) -> QueryInterpretation:
+    """Return an interpretation with the filters that the values of all parts suggest."""
     interpretation = plan.interpretation
-    suggesting = when_read(
-        QueryInterpretation, lambda: with_suggestions(interpretation, of_parts())
-    )
-    return plan._replace(interpretation=suggesting)
+    return when_read(QueryInterpretation, lambda: with_suggestions(interpretation, of_parts()))
 
 
 def rank_parts(

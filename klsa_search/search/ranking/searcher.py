@@ -262,9 +262,10 @@ class Searcher:
         """Return the best documents by the engine of the default ranking; None if it cannot."""
         check_deadline()
         params, (k, mask, totals, matches) = self.params(parameters), request
-        engine, seeds = self.snapshot.klsa_engine, self._seeds
+        engine = self.snapshot.klsa_engine
         if self._partitions is None:
             return engine.top(queries, k, params, mask, totals=totals, matches=matches)
+        seeds = self._seeds
         if seeds is None:
             return [NO_HITS] * len(queries)
         (terms,) = queries
