@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from enum import IntFlag
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -370,9 +371,14 @@ class KlsaEngine:
         filtered = 0 if mask is None else max(k, params.best)
         if self._small and k >= min(ALL_CANDIDATES, self._kernel.counts.documents):
             return RerankDepths(documents, documents, filtered, False)
-        by_coverage = min(max(coverage[0], 8 * k), coverage[1])
-        by_expansion = min(max(EXPANSION_DEPTH[0], 3 * k), EXPANSION_DEPTH[1])
-        return RerankDepths(by_coverage, by_expansion, filtered, False)
+        return _depths(k, filtered, coverage)
+
+
+@lru_cache
+def _depths(k: int, filtered: int, coverage: tuple[int, int]) -> RerankDepths:
+    by_coverage = min(max(coverage[0], 8 * k), coverage[1])
+    by_expansion = min(max(EXPANSION_DEPTH[0], 3 * k), EXPANSION_DEPTH[1])
+    return RerankDepths(by_coverage, by_expansion, filtered, False)
 
 
 def _words(mask: Mask | None) -> npt.NDArray[np.uint64] | None:

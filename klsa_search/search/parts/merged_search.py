@@ -15,7 +15,7 @@ from klsa_search.core.parameters import SearchParameters
 from klsa_search.errors import EmbedderFailed, PartitionMissing, QueryError
 from klsa_search.search.engine.evidence import Answers, SharedAnswers, added
 from klsa_search.search.explain.explanation import Explanation
-from klsa_search.search.models import EmbeddedQuery, embedded_query
+from klsa_search.search.models import NOT_EMBEDDED, EmbeddedQuery, embedded_query
 from klsa_search.search.pages.assembly import assemble_results, checked_rerank
 from klsa_search.search.pages.collectors import collect, count_matches
 from klsa_search.search.pages.facets import Facet
@@ -136,11 +136,13 @@ def rank_parts(
     their ordinals.
     """
     parts = reader.parts
-    vectors = [_embedded(reader, text, ranking.vector) for text in queries]
-    if warnings := [warning for vector in vectors for warning in vector.warnings]:
-        raise EmbedderFailed(warnings[0], field="embedder")
+    vectors = [NOT_EMBEDDED] * len(queries)
+    if has_vectors := ranking.vector is not None or bool(reader.models.embedders):
+        vectors = [_embedded(reader, text, ranking.vector) for text in queries]
+        if warnings := [warning for vector in vectors for warning in vector.warnings]:
+            raise EmbedderFailed(warnings[0], field="embedder")
     if (state := parts.only_state) is not None:
-        tops = rank_queries(state, queries, ranking, [vector.vector for vector in vectors])
+        tops = rank_queries(state, queries, ranking, vectors if has_vectors else ())
         return [(top.doc_ids, top.scores) for top in tops]
     requests = [
         PartRequest(ranking.query(text), {}, ranks_only=True, embedded=vector)

@@ -23,6 +23,7 @@ from klsa_search.search.engine.mask import intersection
 from klsa_search.search.engine.snapshot import FIRST_LATER
 from klsa_search.search.engine.top_docs import TopDocs
 from klsa_search.search.filters.masks import FilterLike
+from klsa_search.search.models import EmbeddedQuery
 from klsa_search.search.pages.hits import hits_of
 from klsa_search.search.pages.planning import Ranking
 from klsa_search.search.pages.results import Hit
@@ -248,21 +249,21 @@ def rank_queries(
     state: State,
     queries: Sequence[str],
     ranking: Ranking,
-    vectors: Sequence[Mapping[str, object] | None],
+    vectors: Sequence[EmbeddedQuery] = (),
 ) -> list[TopDocs]:
     """Return the best documents of each query: see `Index.rank`.
 
-    vectors  of the queries
+    vectors  of the queries; none if no query has one
     Cost: a call of the engine for all queries, or one for each if they have vectors.
     """
     parsing, chosen = state.parameters.read(ranking.parameters)
     allowed = None if ranking.mask is None else checked_mask(ranking.mask, len(state.snapshot))
     parsed = [state.query_parser.parse(query, parsing) for query in queries]
-    if not any(vectors):
+    if not vectors:
         return state.searcher.top(parsed, chosen, TopRequest(ranking.k, allowed))
     tops = []
-    for vector, words in zip(vectors, parsed, strict=True):
-        query_vector = checked_vector(vector or None, state.snapshot.vectors)
+    for embedded, words in zip(vectors, parsed, strict=True):
+        query_vector = checked_vector(embedded.vector or None, state.snapshot.vectors)
         rank = state.searcher.ranking(words._replace(mask=None), chosen)
         searched = intersection(allowed, words.mask)
         if query_vector is not None:
@@ -275,7 +276,7 @@ def rank_queries(
 def warm_up(state: State) -> None:
     """Load what the first queries need, by ranking and returning a document."""
     for ranker in ("bm25", state.info.defaults.ranker):
-        rank_queries(state, [""], Ranking(10, None, None, {"ranker": ranker}), [None])
+        rank_queries(state, [""], Ranking(10, None, None, {"ranker": ranker}))
     first = np.flatnonzero(state.snapshot.live_docs())[:1]
     hits(state, first.tolist(), (), None)
     state.fields.alike("")
