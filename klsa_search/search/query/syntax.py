@@ -47,7 +47,7 @@ PHRASE: Final = rf'["“”]((?:[^"“”\\]|\\.|{QUOTE_IN_HEBREW})*+)["“”](
 _PHRASE: Final = re.compile(rf"{PHRASE}(?:[~^]\d*+(?:\.\d++)?(?!\S))?", re.DOTALL)
 _WORD: Final = re.compile(r"\S++")
 _ESCAPED: Final = re.compile(r'\\(["“”+\-*:\\])')
-_LAST_WORD: Final = re.compile(r"[^\W_]+\Z")
+_LAST_WORD: Final = re.compile(r"(?<![^\W_])[^\W_]++\Z")
 _STRAY_SIGN: Final = re.compile(rf"{_WILDCARD}|\A\*[^\W\d_]|\A{_NO_SIGN}|{_OF_OTHER_ENGINES}")
 _STRAY_QUOTE: Final = re.compile(
     rf'\A(?:["“”„]|[«»](?=\w))|(?<=[^\W\d_])(?!{QUOTE_IN_HEBREW})["“”«»]'

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from klsa_search.search.query.syntax import is_plain, parse
+from klsa_search.search.query.syntax import is_plain, last_word, parse
 
 FIELDS = {"title", "text", "kind"}
 SIGNS = st.text(st.sampled_from("ab \"“”„«»+-*:\\'.(\n\t\0é−＂？~"), max_size=40)
@@ -108,3 +108,8 @@ def test_long_texts_take_linear_time(part):
     # A square of these lengths would take minutes.
     text = part * (100_000 // len(part))
     assert parse(text, FIELDS) or part == " "
+
+
+def test_the_last_word_is_found_in_linear_time():
+    assert last_word("x" * 1_000_000 + " ") == ""
+    assert last_word("x_" * 500_000 + "y") == "y"
