@@ -77,6 +77,19 @@ def test_every_package_has_a_layer():
     )
 
 
+@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_files_that_pages_for_contributors_name_exist(page):
+    text = (ROOT / page).read_text("utf-8")
+    named = set(re.findall(r"`([\w/]+\.(?:py|hpp|cpp|js|toml|tsv))`", text))
+    named = {name for name in named if not name.endswith("NAME.py")}  # to be made
+    folders = [ROOT / name for name in ("klsa_search", "tests", "tools", "benchmarks", "studies")]
+    files = [path.as_posix() for folder in folders for path in folder.rglob("*.*")]
+    files += [path.as_posix() for path in ROOT.glob("*.*")]
+    missing = [name for name in named if not any(path.endswith(f"/{name}") for path in files)]
+    assert named
+    assert not missing
+
+
 def test_packages_import_lower_layers_only():
     offences = []
     for path, name, level in imports("klsa_search"):
