@@ -235,6 +235,12 @@ class Intake:
                 columns, numbered = begin(path_names(record))
                 begun = True
                 continue
+            if names is not None:  # other formats have values for none
+                for name in (columns or self.columns).texts_in(record):
+                    if isinstance(record.get(name), str) and record[name] in _NO_TEXTS:
+                        record = {**record, name: ""}
+                        fact = "a text is only NA, NULL or the like, which is blank"
+                        self._note_lack(fact, where)
             document = self.document(record, where, columns, numbered=numbered)
             if document is not None:
                 yield document
@@ -270,10 +276,6 @@ class Intake:
         for name in columns.names():
             if name not in record and not has_path(record, name):
                 self._note_lack(f"no column {name!r}", origin)
-        for name in columns.texts_in(record):
-            if isinstance(record.get(name), str) and record[name] in _NO_TEXTS:
-                record = {**record, name: ""}
-                self._note_lack("a text is only NA, NULL or the like, which is blank", origin)
         if numbered and (id_ := columns.id_in(record)):
             self.refuse(
                 f"{origin}: has {id_!r}, unlike the first record, so that documents are "

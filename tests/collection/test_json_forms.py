@@ -697,3 +697,9 @@ def test_json_that_is_no_object_says_what_to_write(tmp_path, content):
     path.write_text(content)
     with pytest.raises(CollectionError, match="write an array or lines of objects"):
         read(path)
+
+
+def test_a_text_that_names_nothing_in_tables_is_a_text_in_json(tmp_path):
+    path = tmp_path / "elements.jsonl"
+    path.write_text(json.dumps({"id": "na", "title": "NA", "text": "None"}))
+    assert read(path)[0] == [("na", "NA", "None")]
