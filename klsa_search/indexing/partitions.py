@@ -73,7 +73,7 @@ from klsa_search.storage.arrays import (
 )
 from klsa_search.storage.checksums import note_checked
 from klsa_search.storage.current import current_generation, step_for
-from klsa_search.storage.generations import commit, describe_files, new_generation
+from klsa_search.storage.generations import commit, describe_files, new_generation, sync_files
 from klsa_search.storage.manifest import Manifest, SpectrumEntry, read_manifest
 from klsa_search.storage.names import MANIFEST, PASSAGES, SCRATCH
 from klsa_search.storage.partitions import (
@@ -326,6 +326,7 @@ def _write_collection_terms(folder: Path, partitions: Sequence[Path], manifest: 
         counts = manifest.counts.model_copy(update={"terms": terms})
         files = describe_files(generation)
         stored = manifest.model_copy(update={"counts": counts, "files": files})
+        sync_files(generation)
         commit(generation, stored)
     note_checked(generation, stored)
     return terms

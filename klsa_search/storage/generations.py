@@ -130,11 +130,10 @@ def sync_files(generation: Path) -> None:
 
 
 def commit(generation: Path, manifest: Manifest) -> None:
-    """Sync the files of a generation, write its manifest durably and point CURRENT at it.
+    """Write the manifest durably and point CURRENT at the generation, whose files are synced.
 
     Then remove unneeded generations; StoreError if that fails, with the new one in use.
     """
-    sync_files(generation)
     path, text = generation.parent, manifest.as_text()
     replace_file(generation / names.MANIFEST, text)
     retained = _retained(generation)

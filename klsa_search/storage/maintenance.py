@@ -32,6 +32,7 @@ from klsa_search.storage.generations import (
     named,
     new_generation,
     remove_configuration,
+    sync_files,
     writing,
 )
 from klsa_search.storage.manifest import Manifest, read_manifest, sha256_of
@@ -149,6 +150,7 @@ def copy_index(source: Path, target: Path) -> Manifest:
         replace_rows(target, rows_of(source, generations[0].name), copy.name)
         copied = dict(zip(fresh, manifests, strict=True))
         for generation, manifest in reversed(copied.items()):  # last the one that has the others
+            sync_files(generation)
             commit(generation, manifest)
     return with_files(target, copied.pop(copy), copied)
 

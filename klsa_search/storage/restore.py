@@ -34,6 +34,7 @@ from klsa_search.storage.generations import (
     committed_generations,
     named,
     new_generation,
+    sync_files,
     writing,
 )
 from klsa_search.storage.maintenance import delete_index, indexes_in, rollback
@@ -220,6 +221,7 @@ def _install(repository: Repository, copy: IndexCopy, path: Path) -> Path:
             _install(repository, IndexCopy(builds=[part], shared={}), folder)
         manifest = _fetch(repository, build, generation)
         _replace_shared_files(repository, copy, path, generation.name)
+        sync_files(generation)
         commit(generation, manifest)
     note_checked(generation, manifest)
     return generation

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from klsa_search.errors import SettingsError, StoreError
-from klsa_search.storage.generations import commit, new_generation
+from klsa_search.storage.generations import commit, new_generation, sync_files
 from klsa_search.storage.maintenance import rollback
 from klsa_search.storage.manifest import FORMAT_VERSION
 from klsa_search.storage.names import index_path
@@ -231,6 +231,7 @@ def test_an_interrupt_after_the_switch_leaves_the_new_index_whole(tmp_path):
     write(path, "one")
     with pytest.raises(KeyboardInterrupt), new_generation(path) as generation:
         (generation / "vocabulary.txt").write_text("two")
+        sync_files(generation)
         commit(generation, manifest_of(generation))
         raise KeyboardInterrupt
     assert content(path) == "two"

@@ -4,7 +4,7 @@ import hashlib
 
 from klsa_search.storage.current import current_generation
 from klsa_search.storage.documents import DocumentWriter
-from klsa_search.storage.generations import commit, describe_files, new_generation
+from klsa_search.storage.generations import commit, describe_files, new_generation, sync_files
 from klsa_search.storage.manifest import FORMAT_VERSION, BuildEntry, Counts, Manifest
 
 
@@ -25,6 +25,7 @@ def manifest_of(generation, documents=0):
 def write(path, content):
     with new_generation(path) as generation:
         (generation / "vocabulary.txt").write_text(content)
+        sync_files(generation)
         commit(generation, manifest_of(generation))
 
 
@@ -33,6 +34,7 @@ def write_documents(path, documents):
     with new_generation(path) as generation:
         with DocumentWriter(generation) as writer:
             writer.extend(documents)
+        sync_files(generation)
         commit(generation, manifest_of(generation, len(documents)))
     return generation
 
