@@ -147,8 +147,8 @@ def get_and_post(router: APIRouter, path: str, **options: Any) -> Callable[[Endp
 
     def decorate(endpoint: Endpoint) -> Endpoint:
         @wraps(endpoint)
-        async def with_body(body: RequestModel, **others: Any) -> Any:
-            return await endpoint(params=body, **others)
+        async def with_body(body: RequestModel, **requested: Any) -> Any:
+            return await endpoint(params=body, **requested)
 
         with_body.__name__ += "_body"
         shown = path.replace(":whole", "")
@@ -162,10 +162,10 @@ def get_and_post(router: APIRouter, path: str, **options: Any) -> Callable[[Endp
     return decorate
 
 
-def _replace(endpoint: Endpoint, parameter: str, **others: object) -> Endpoint:
-    """Let an endpoint be called with others in the place of a parameter, by name and type."""
+def _replace(endpoint: Endpoint, parameter: str, **replacements: object) -> Endpoint:
+    """Replace a parameter of an endpoint by parameters of these names and types."""
     signature = inspect.signature(endpoint, eval_str=True)
-    types = others | {
+    types = replacements | {
         name: one.annotation for name, one in signature.parameters.items() if name != parameter
     }
     vars(endpoint)["__signature__"] = signature.replace(
