@@ -44,9 +44,12 @@ endif
 
 # pip installs uv, and uv the rest in a tenth of the time. uv has wheels for all platforms that SciPy
 # has wheels for. One stamp per set of packages: uv runs again only when its file changes.
+# The pip of PYTHON, if it has one, does so at once: that of a new environment is compiled for seconds.
 $(BIN)/uv: requirements/uv.txt
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --only-binary :all: --require-hashes -r $<
+	@if $(PYTHON) -c 'import pip' 2> /dev/null; \
+	  then $(PYTHON) -m venv --without-pip $(VENV) && pip="$(PYTHON) -m pip --python $(BIN)/python"; \
+	  else $(PYTHON) -m venv $(VENV) && pip="$(BIN)/python -m pip"; fi && \
+	  $$pip install --quiet --disable-pip-version-check --no-compile --only-binary :all: --require-hashes -r $<
 	@touch $@
 
 # The sources of the extension module, which is built again when one of them changes.
@@ -221,15 +224,15 @@ speed: $(VENV)/.installed-test
 	  --json build/speed/figures.json
 
 # Dependencies by version and hash: for the tests, for `make run` and the image, and the oldest
-# allowed. Not pip, which every environment has.
+# allowed. These leave out pip, which uv.txt has.
 LOCK = $(UV) pip compile --universal --python-version 3.11 \
-  --generate-hashes --no-strip-extras --no-emit-package pip --no-emit-index-url --no-annotate \
+  --generate-hashes --no-strip-extras --no-emit-index-url --no-annotate \
   --custom-compile-command 'make lock' $(UPGRADE)
 lock: $(BIN)/uv
-	echo uv | $(LOCK) - --output-file requirements/uv.txt
-	$(LOCK) pyproject.toml --extra test --output-file requirements/test.txt
-	$(LOCK) pyproject.toml --extra eval --constraint requirements/test.txt --output-file requirements/run.txt
-	$(LOCK) pyproject.toml --extra estimators --extra eval --extra figures --extra files --extra remote --resolution lowest-direct \
+	printf 'pip\nuv\n' | $(LOCK) - --output-file requirements/uv.txt
+	$(LOCK) --no-emit-package pip pyproject.toml --extra test --output-file requirements/test.txt
+	$(LOCK) --no-emit-package pip pyproject.toml --extra eval --constraint requirements/test.txt --output-file requirements/run.txt
+	$(LOCK) --no-emit-package pip pyproject.toml --extra estimators --extra eval --extra figures --extra files --extra remote --resolution lowest-direct \
 	  --output-file requirements/oldest.txt
 
 docs: $(VENV)/.installed-docs
