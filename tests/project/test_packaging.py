@@ -357,8 +357,7 @@ def test_build_search_and_serve_need_no_extra(folder):
     [
         ("evaluate", ["klsa-eval", "map", "nowhere"], "eval"),
         ("evaluate", ["klsa-eval", "compare", "nowhere"], "eval"),
-        ("evaluate", ["klsa-eval", "figure", "nowhere", "--out", "a.png"], "figures"),
-        ("index", ["klsa-index", "tune", "nowhere"], "eval"),
+        ("index", ["klsa-index", "tune", "cars"], "eval"),
         ("index", ["klsa-index", "backup", "--all", "s3://bucket/kept"], "remote"),
         ("mcp", ["klsa-mcp"], "mcp"),
     ],
