@@ -169,13 +169,13 @@ def boosted(rank: Rank, factors: npt.NDArray[np.float64]) -> Rank:
     return by_factors
 
 
-def code_matches_first(rank: Rank, code_matches: DocumentMask) -> Rank:
+def typed_matches_first(rank: Rank, typed_matches: DocumentMask) -> Rank:
     """Return a ranking in which some documents that match come before all others.
 
-    code_matches  (N,) which
+    typed_matches  (N,) which
     Cost: a second ranking.
     """
-    parts = Mask(code_matches), Mask(~code_matches)
+    parts = Mask(typed_matches), Mask(~typed_matches)
 
     def with_leading(k: int, mask: Mask | None, *, matches: bool = False) -> TopDocs:
         first, following = (rank(k, intersection(mask, part), matches=matches) for part in parts)

@@ -20,9 +20,9 @@ from klsa_search.search.engine.top_docs import (
     TopDocs,
     best_of,
     boosted,
-    code_matches_first,
     id_match_first,
     ranked,
+    typed_matches_first,
 )
 from klsa_search.search.filters.masks import filter_of
 from klsa_search.search.filters.parser import without_field
@@ -328,8 +328,8 @@ def _ranking(state: State, plan: QueryPlan, mask: Mask | None, pins: Iterable[in
         rank = with_vectors(rank, parts, np.array([*pins, *id_matches], np.int64))
     if plan.rules.boosts and not plan.is_blank:
         rank = boosted(rank, plan.rules.factors(len(state.snapshot)))
-    if plan.parsed.code_matches is not None and not plan.is_blank:
-        rank = code_matches_first(rank, plan.parsed.code_matches)
+    if plan.parsed.typed_matches is not None and not plan.is_blank:
+        rank = typed_matches_first(rank, plan.parsed.typed_matches)
     if plan.id_match is not None:
         rank = id_match_first(rank, plan.id_match, len(state.snapshot))
     return rank

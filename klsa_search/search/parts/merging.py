@@ -37,7 +37,7 @@ def merged_order(
     """
     answered = [(number, page) for number, page in enumerate(pages) if page is not None]
     moves = sort or any(
-        p.pins or p.has_id_match or p.distinct or p.code_matches for _, p in answered
+        p.pins or p.has_id_match or p.distinct or p.typed_matches for _, p in answered
     )
     if not moves and wanted <= size:
         entries = [PageEntry(n, at) for n, page in answered for at in range(len(page.doc_ids))]
@@ -92,7 +92,7 @@ def _order_keys(
     pins = len(page.pins)
     # Later documents are in the order of partitions: their ordinals count hidden ones.
     ordinals = np.minimum(page.ordinals, FIRST_LATER).tolist()
-    columns = (page.code_matches or repeat(False), (-page.scores).tolist(), ordinals)
+    columns = (page.typed_matches or repeat(False), (-page.scores).tolist(), ordinals)
     values: Iterable[Sequence[tuple[bool, Any]]] = page.keys
     if any(descending):
         values = (

@@ -68,8 +68,8 @@ class PartPage(NamedTuple):
     distinct      value of the field whose values must be distinct, of each document; empty without
                   one
     pins          of the first documents, which rules pin
-    code_matches  whether each document contains the codes of the query, and comes before those that
-                  do not; empty without codes, and if fields order the documents
+    typed_matches  whether each document contains what was typed, and comes before those that do
+                  not; empty if none comes first, and if fields order the documents
     answers       to questions of the ranking that the evidence leaves open, from these documents;
                   if there are some, there are no documents
     hits          all hits, if another process returns them with the page
@@ -85,7 +85,7 @@ class PartPage(NamedTuple):
     has_id_match: bool = False
     distinct: Sequence[SortValue] = ()
     pins: Sequence[Pin] = ()
-    code_matches: Sequence[bool] = ()
+    typed_matches: Sequence[bool] = ()
     answers: Answers = NONE
     hits: Sequence[Hit] | None = None
     typed: Values = _NO_VALUES
@@ -167,7 +167,7 @@ class PartSearch:
             plan.mask,
             plan.pinnable,
             plan.vector,
-            parsed.code_matches,
+            parsed.typed_matches,
             parsed.stop_scores,
         )
         if (
@@ -232,7 +232,7 @@ class PartSearch:
                     seeds.names = [(record.id, record.title) for record in records]
         # Without what has the size of the partition.
         rules = AppliedRules(plan.rules.ids)
-        parsed = plan.parsed._replace(code_matches=None)
+        parsed = plan.parsed._replace(typed_matches=None)
         plan = plan._replace(parsed=parsed, mask=None, pinnable=None, vector=None, rules=rules)
         return PartPlan(plan, candidates, self._evidence.local)
 
@@ -256,7 +256,7 @@ class PartSearch:
         pinned = [pins[doc_id] for doc_id in top.doc_ids[: len(pins)].tolist() if doc_id in pins]
         first = top.doc_ids[len(pinned) : len(pinned) + 1].tolist()
         is_sorted = bool(self.query.sort)
-        code_matches = None if is_sorted else plan.parsed.code_matches
+        typed_matches = None if is_sorted else plan.parsed.typed_matches
         field, values = distinct_field(self.query.distinct, ranked), list[tuple[SortValue, ...]]()
         if field is not None:
             values = sort_values([SortKey(field, descending=False)], top.doc_ids)
@@ -266,7 +266,7 @@ class PartSearch:
             has_id_match=not is_sorted and first == [plan.id_match],
             distinct=[value for (value,) in values],
             pins=pinned,
-            code_matches=() if code_matches is None else code_matches[top.doc_ids].tolist(),
+            typed_matches=() if typed_matches is None else typed_matches[top.doc_ids].tolist(),
             answers=evidence.local,
         )
 

@@ -190,6 +190,7 @@ class ClauseReader:
         elif compounds := self.words.compounds(builder.plain_words, builder.rules.spelling):
             alone = builder.plain_words[0]
             builder.contained[alone] = compounds
+            builder.beside_compounds = alone
             weights = self._snapshot.query_kernel.weights([alone.number, *compounds])
             is_light = BESIDE_COMPOUNDS * weights[0] < weights.max()
             times = BESIDE_COMPOUNDS * (1 + int(is_light))  # see `LEAST_WEIGHT`

@@ -208,6 +208,8 @@ class QueryBuilder:
     """The parts of a query while it is parsed.
 
     last           word to complete
+    beside_compounds
+                   only word of the query, of which compounds are searched as well
     plain_words    plain words in sequence
     stop_words     stop words of phrases, and of what is required
     words, unknown, left_out, boolean, ...  as in `QueryInterpretation`
@@ -223,6 +225,7 @@ class QueryBuilder:
 
     rules: ParsingRules
     last: Word | None = None
+    beside_compounds: Word | None = None
     plain_words: list[Word] = field(default_factory=list)
     terms: list[int] = field(default_factory=list)
     allowed: DocumentMask | None = None

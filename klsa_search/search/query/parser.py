@@ -64,7 +64,8 @@ class ParsedQuery(NamedTuple):
     builder       what it was made by; None if that was not needed: see `QueryParser.interpretation`
     synonyms      what synonyms added
     stop_scores   (N,) scores of a query of stop words alone, which has no terms; else None
-    code_matches  (N,) which documents contain its codes as typed, and come first; None for none
+    typed_matches  (N,) which documents come first, as they contain what was typed: its codes, or
+                  its only word if compounds are searched as well; None without these
     """
 
     terms: Sequence[int]
@@ -72,7 +73,7 @@ class ParsedQuery(NamedTuple):
     builder: QueryBuilder | None = None
     synonyms: SynonymExpansion = NONE
     stop_scores: Scores | None = None
-    code_matches: DocumentMask | None = None
+    typed_matches: DocumentMask | None = None
 
 
 class QueryParser:
@@ -177,15 +178,15 @@ class QueryParser:
             self.pieces.words(query), settings.spelling
         ):
             return None
-        code_matches = None
+        typed_matches = None
         may_be_code = typed and flags & MAY_BE_CODE and settings.spelling != "off"
         if may_be_code and (codes := self.codes.read(query, evidence)):
-            code_matches = self.codes.documents(codes, evidence)
+            typed_matches = self.codes.documents(codes, evidence)
             terms = [*terms, *new_terms(codes, terms)]
         has_synonyms = flags & HAS_UNKNOWN or not self._first_terms.isdisjoint(terms)
         if settings.synonyms and self._first_terms and has_synonyms:
             return None
-        return ParsedQuery(terms, code_matches=code_matches)
+        return ParsedQuery(terms, typed_matches=typed_matches)
 
     def _read_forms(self, query: str, rules: ParsingRules, *, typed: bool) -> tuple[list[int], int]:
         """Return the terms of a query of words, as `ClauseReader.read` adds them, and its flags.
@@ -283,9 +284,12 @@ class QueryParser:
                 as_words(clause.text) if clause in unmatched else clause for clause in clauses
             ]
             builder = self._read_clauses(clauses, rules)
-        code_matches = None
+        typed_matches = None
         if typed and boolean is None:
-            code_matches = self.codes.apply(clauses, builder, exact=settings.match != "any")
+            typed_matches = self.codes.apply(clauses, builder, exact=settings.match != "any")
+            if typed_matches is None and builder.beside_compounds is not None:
+                word = builder.beside_compounds.number
+                typed_matches = self.snapshot.bm25_engine.containing_any([word])
         builder.relaxed = relaxed
         builder.boolean = None if boolean is None else boolean.written
         expansion, scores = NONE, None
@@ -303,7 +307,7 @@ class QueryParser:
             containing = containing_words(self.snapshot, counted, settings.match, evidence)
             allowed = containing if allowed is None else allowed & containing
         mask = None if allowed is None else Mask(allowed)
-        return ParsedQuery(builder.terms, mask, builder, expansion, scores, code_matches)
+        return ParsedQuery(builder.terms, mask, builder, expansion, scores, typed_matches)
 
     def _with_last_word(self, query: str, rules: ParsingRules) -> ParsingRules:
         """Return rules with the last word of the query if it is to be completed, or may be."""

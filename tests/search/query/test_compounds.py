@@ -428,6 +428,20 @@ def test_compounds_rank_behind_a_word_that_is_more_frequent(index_of, ranker):
     assert all(int(hit.id) >= len(compounds) for hit in found)
 
 
+@pytest.mark.parametrize("partitions", [1, 2])
+def test_a_document_with_the_word_comes_before_those_with_compounds(index_of, partitions):
+    texts = {
+        "compounds": "Heirat und Verrat",
+        "word": "der rat der stadt und viele andere lange worte über häuser",
+        **{f"s{at}": f"Sand {at}" for at in range(9)},
+    }
+    rows = [{"id": id_, "text": text} for id_, text in texts.items()]
+    index = index_of(rows, language="german", partitions=partitions, workers=1, ranker="bm25")
+    found = index.search("rat")
+    assert [hit.id for hit in found] == ["word", "compounds"]
+    assert found.interpretation.prefixes.keys() == {"rat"}
+
+
 def test_languages_without_compounds_have_none(index_of):
     index = index_of({"1": "a zookeeper"}, language="english")
     assert index.search("keeper").total == 0
