@@ -19,6 +19,7 @@ from klsa_search.search.query.interpretation import QueryBuilder, Word
 from klsa_search.search.query.matching import live_documents_of_phrase, pattern_names
 from klsa_search.search.query.pieces import PieceCache
 from klsa_search.search.query.syntax import Clause
+from klsa_search.storage.columns.local_forms import NAMES_OF_MONTHS, local_date
 
 SHORT: Final = 3
 """Words of a query in which amounts such as 32gb and single numbers count, at most: questions often
@@ -68,6 +69,10 @@ _PATH: Final = re.compile(r"[/\\]\w|\w+:[/\\]|(?=.*\w[._]\w).*\w[/\\]\w|(?=.*\d)
 _BETWEEN: Final = re.compile(rf"(?<=\w)\.{{2,}}(?=\w)|…|{WITHOUT_SPACES_PATTERN}+")
 _TWO_WITHOUT_SPACES: Final = re.compile(rf"{WITHOUT_SPACES_PATTERN}{{2}}")
 _DIGIT_OR_SLASH: Final = re.compile(r"[\d/\\]")
+
+
+_DAY: Final = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])", re.ASCII)
+_MONTHS: Final = 12
 
 
 class Code(NamedTuple):
@@ -260,10 +265,12 @@ class CodeReader:
 
         The x of a size may be a sign that is no word. A version may begin with a v or not, and a
         hexadecimal number with 0x. A number of four digits or more that no document contains may
-        follow letters: 5034441, KB5034441.
+        follow letters: 5034441, KB5034441. A day may have another order, or name its month.
         """
         yield tuple(self._pieces.words(text))
         text = _plain(text)
+        for date in _writings_of_day(text):
+            yield tuple(self._pieces.words(date))
         if _SIZE.fullmatch(text):
             yield tuple(self._pieces.words(text.lower().replace("x", " ")))
         if decimal := _DECIMAL.fullmatch(text):
@@ -286,6 +293,31 @@ class CodeReader:
                         bounds = pairwise((0, *borders, len(runs)))
                         written = " ".join("".join(runs[first:after]) for first, after in bounds)
                         yield tuple(self._pieces.words(written))
+
+
+def _writings_of_day(text: str) -> Iterator[str]:
+    """Yield how documents may write a day without its signs; nothing for any other text.
+
+    Not by the month first, if that may be the day.
+
+    >>> [*_writings_of_day("15.03.2024")][:4]
+    ['2024 03 15', '15 03 2024', '03 15 2024', '2024 3 15']
+    """
+    date = text if _DAY.fullmatch(text) else local_date(text)
+    if date is None or _DAY.fullmatch(date) is None or re.search(r"\d{4}", text) is None:
+        return
+    year, *month_and_day = date.split("-")
+    number = int(month_and_day[0])
+    short = [one.removeprefix("0") for one in month_and_day]
+    for month, day in dict.fromkeys([(*month_and_day,), (*short,)]):
+        yield f"{year} {month} {day}"
+        yield f"{day} {month} {year}"
+        if int(day) > _MONTHS:
+            yield f"{month} {day} {year}"
+    for name in NAMES_OF_MONTHS[number]:
+        for day in dict.fromkeys((month_and_day[1], short[1])):
+            yield f"{day} {name} {year}"
+            yield f"{name} {day} {year}"
 
 
 def _plain(text: str) -> str:

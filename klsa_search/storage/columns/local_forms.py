@@ -178,6 +178,12 @@ _MONTHS: Final = {
     )
     for name in names.split()
 }
+NAMES_OF_MONTHS: Final = {
+    number: tuple(name for name, other in _MONTHS.items() if other == number)
+    for number in dict.fromkeys(_MONTHS.values())
+}
+"""Names and abbreviations of each month, in lower case, in a dozen languages."""
+
 _MONTH: Final = f"(?P<m>{'|'.join(sorted(_MONTHS, key=len, reverse=True))})"
 _WEEKDAY: Final = (  # in any language before a comma, or in one that has no comma
     r"(?:[^\W\d_]{2,10}\.?, |(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:day)?"

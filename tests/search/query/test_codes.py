@@ -233,6 +233,31 @@ def test_numbers_with_signs_are_found_as_typed(numbers, query, expected):
     assert {hit.id for hit in numbers.search(query, 40, match="all")} == {*expected}
 
 
+DAYS = {
+    "iso": "log of 2024-03-15",
+    "german": "Notiz vom 15.03.2024",
+    "short": "am 15.3.2024",
+    "american": "on 3/15/2024",
+    "english": "from 15 March 2024 on",
+    "named": "since March 15, 2024",
+    "month": "15. März 2024",
+    "other": "2024-03-16, 15 April 2024 and 15 of 3 in 2024",
+}
+
+
+@pytest.mark.parametrize("query", ["2024-03-15", "15.03.2024", "15.3.2024", "2024/03/15"])
+def test_a_day_is_found_in_all_forms(index_of, query):
+    index = index_of([{"id": id_, "text": text} for id_, text in DAYS.items()], ranker="bm25")
+    days = DAYS.keys() - {"other"}
+    assert {hit.id for hit in index.search(query, 20, match="all")} == days
+    assert {hit.id for hit in index.search(query, len(days))} == days
+
+
+def test_a_day_that_may_be_a_month_is_not_found_by_the_month_first(index_of):
+    index = index_of(["on 3/5/2024", "on 5/3/2024", "March 5, 2024"], ranker="bm25")
+    assert {hit.id for hit in index.search("2024-03-05", match="all")} == {"1", "2"}
+
+
 @pytest.mark.parametrize("partitions", [1, 2])
 def test_signs_are_the_same_in_all_forms(index_of, partitions):
     texts = {
