@@ -82,7 +82,8 @@ def _field_rows(fields: FieldsEntry, documents: int, units: Sequence[str]) -> li
         for name, _, unit in (declaration.rpartition("=") for declaration in units)
     }
     columns = [
-        f"{name} ({column.type}{unit.get(name, '')}{', lists' * column.lists}, "
+        f"{name} ({column.type}{unit.get(name, '')}{', lists' * column.lists}"
+        f"{', codes' * column.codes}, "
         + counted(documents - column.missing, "document")
         + (f", {counted(column.texts, 'text')}" if column.type == "keyword" else "")
         + (f", {column.type_mismatches:,} with another value)" if column.type_mismatches else ")")

@@ -58,6 +58,7 @@ from klsa_search.search.parts.reading import space_entries
 from klsa_search.search.state.state import State
 from klsa_search.storage.arrays import ArrayWriter, write_arrays, write_lists, write_vocabulary
 from klsa_search.storage.columns.column import ColumnArrays, ColumnFiles
+from klsa_search.storage.columns.writer import are_codes
 from klsa_search.storage.documents import PASSAGE_DOCUMENTS, write_live_documents
 from klsa_search.storage.files import write_fresh
 from klsa_search.storage.forward_index import Forward
@@ -194,7 +195,9 @@ def _write_fields(folder: Path, state: State, live: DocumentMask) -> FieldsEntry
                 starts = starts_of(np.diff(starts)[live])
             missing = int(np.count_nonzero(live & ~field.present()))
             arrays = ColumnArrays(values, starts, field.texts)
-            columns[name] = files.write(field.type, arrays, missing, field.type_mismatches)
+            entry = files.write(field.type, arrays, missing, field.type_mismatches)
+            codes = are_codes(name, field.type, values)
+            columns[name] = entry.model_copy(update={"codes": codes})
     unindexed = dict(state.fields.unfilterable)
     return FieldsEntry(columns=columns, others=unindexed, more=state.info.manifest.fields.more)
 

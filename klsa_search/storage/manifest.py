@@ -93,6 +93,7 @@ class ColumnEntry(Frozen):
              documents with a value of another type, which counts as missing
     lists    whether a document has several
     texts    distinct texts of a keyword field
+    codes    whether its numbers are codes, such as EANs, rather than quantities
     """
 
     type: FieldType
@@ -101,6 +102,7 @@ class ColumnEntry(Frozen):
     values: int
     lists: bool = False
     texts: int = 0
+    codes: bool = False
 
 
 class SpaceEntry(Frozen):

@@ -10,7 +10,7 @@ const MOST = 8; // fields
 const YEARS = 8; // of a field of dates that are offered, at most
 
 /** Fields in the order in which they are shown: those that the owner declared, then those with few
- * values, then ranges.
+ * values, then ranges. Numbers that the owner declared are no codes.
  *
  * declared  as in the settings of the index, such as "year:number"
  */
@@ -19,13 +19,14 @@ export function ordered(fields, declared) {
   const rank = ([name]) => (names.includes(name) ? names.indexOf(name) : names.length);
   const values = ([, { type, texts }]) => (type === "keyword" ? texts : Number.MAX_VALUE);
   return Object.fromEntries(
-    Object.entries(fields).sort((a, b) => rank(a) - rank(b) || values(a) - values(b)));
+    Object.entries(fields).sort((a, b) => rank(a) - rank(b) || values(a) - values(b))
+      .map(([name, field]) => [name, { ...field, codes: field.codes && !names.includes(name) }]));
 }
 
-/** The fields that are worth counting: what nearly every document has of its own is not. */
+/** The fields that are worth counting: what nearly every document has of its own is not, nor are codes. */
 export function facetFields(fields) {
-  const worth = Object.entries(fields).filter(([, field]) =>
-    field.type !== "keyword" || field.texts <= 50 || field.texts <= 0.5 * field.values);
+  const worth = Object.entries(fields).filter(([, { type, codes, texts, values }]) =>
+    type === "keyword" ? texts <= 50 || texts <= 0.5 * values : !codes);
   return worth.slice(0, MOST).map(([name]) => name);
 }
 

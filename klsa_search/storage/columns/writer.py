@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
+from klsa_search.collection.columns import names_codes
 from klsa_search.collection.model import Document
 from klsa_search.core.build_settings import MAX_FIELDS, FieldType
 from klsa_search.storage.columns.column import ColumnFiles
@@ -28,6 +30,12 @@ PASS_BYTES: Final = 2**28
 
 BYTES_PER_DOCUMENT: Final = 16
 """Bytes of a column for each document, also without a value."""
+
+MIN_CODES: Final = 20
+"""Numbers that are codes whatever the name of their field, at least."""
+
+MIN_DIGITS: Final = 8
+"""Digits of each of them, at least."""
 
 _log = logging.getLogger(__name__)
 
@@ -163,5 +171,30 @@ def write_columns(
             for name, column in columns.items():
                 missing = int(np.count_nonzero(column.counts() == 0))
                 arrays, mismatches = column.present(name).arrays, len(column.mismatches)
-                entries[name] = files.write(types[name].kind, arrays, missing, mismatches)
+                entry = files.write(types[name].kind, arrays, missing, mismatches)
+                codes = are_codes(name, entry.type, arrays.values)
+                entries[name] = entry.model_copy(update={"codes": codes})
     return entries
+
+
+def are_codes(name: str, kind: FieldType, values: npt.NDArray[Any]) -> bool:
+    """Return whether the values of a field are numbers that are codes rather than quantities.
+
+    They are if their name says so and most are different, or if there are many, all are whole,
+    different and long, and all have as many digits.
+
+    >>> are_codes("ean", "number", np.array([4006381333931.0, 96385074.0]))
+    True
+    >>> are_codes("release", "number", np.array([2024.0, 2024.0, 2025.0, 2025.0]))
+    False
+    """
+    is_named = names_codes(name)
+    numbers = values[~np.isnan(values)] if kind == "number" else values[:0]
+    if len(numbers) < (1 if is_named else MIN_CODES):
+        return False
+    digits = {len(f"{number:.0f}") for number in (numbers.min(), numbers.max())}
+    is_long = len(digits) == 1 and min(digits) >= MIN_DIGITS
+    if not is_named and not (is_long and numbers.min() > 0 and (numbers % 1 == 0).all()):
+        return False
+    different = len(np.unique(numbers))
+    return 2 * different > len(numbers) if is_named else different == len(numbers)

@@ -296,6 +296,29 @@ def test_texts_are_what_all_but_one_in_a_hundred_are(others, fitting, batch, cha
         assert fields["x"].missing == said.columns["x"].type_mismatches == found * (others + 3)
 
 
+@pytest.mark.parametrize(
+    ("name", "values", "codes"),
+    [
+        ("ean", [4006381333931, 96385074, 4006381333948], True),
+        ("sku", ["1001", "1002"], True),
+        ("sku", ["A1", "A2"], False),  # texts
+        ("release", [2024, 2024, 2025, 2025], False),
+        ("order_id", [7], True),
+        ("part", [10_000_000 + 37 * n for n in range(20)], True),
+        ("part", [10_000_000 + 37 * n for n in range(19)], False),  # few
+        ("part", [1_000_000 + n for n in range(20)], False),  # short
+        ("part", [9_999_990 + n for n in range(20)], False),  # of different lengths
+        ("part", [10_000_000 + 37 * (n % 19) for n in range(20)], False),  # one occurs twice
+        ("part", [10_000_000.5 + n for n in range(20)], False),
+        ("part", [-10_000_000 - n for n in range(20)], False),
+        ("part", [math.nan], False),
+    ],
+)
+def test_numbers_that_are_codes(name, values, codes):
+    said, _ = written([{name: value} for value in values])
+    assert [column.codes for column in said.columns.values()] in ([codes], [])
+
+
 def test_columns_are_the_same_in_several_passes(monkeypatch):
     metadata = [{f"x{at % 5}": at, "all": ["b", str(at % 3)]} for at in range(40)]
     entry, fields = written(metadata)

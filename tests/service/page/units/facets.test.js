@@ -15,6 +15,12 @@ test("a field that differs in nearly every document is not counted", () => {
   assert.deepEqual(counted(given(""), {}), {});
 });
 
+test("codes are not counted, unless their field is declared a number", () => {
+  const fields = { year: { type: "number", codes: false }, ean: { type: "number", codes: true } };
+  assert.deepEqual(facetFields(ordered(fields, [])), ["year"]);
+  assert.deepEqual(facetFields(ordered(fields, ["ean:number"])), ["ean", "year"]);
+});
+
 test("other values of a field are counted without its own choice, unless all chosen ones are meant", () => {
   const { facets, disjunctive_facets: any } = counted(given("q=a&is.tag=x&every.tag=yes"), FIELDS);
   assert.deepEqual([facets, any], [["tag"], ["year"]]);
