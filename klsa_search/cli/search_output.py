@@ -91,6 +91,7 @@ _RELAXED: Final[dict[Relaxed, str]] = {
     "number": "the query begins with a negative number; name what it excludes behind other words",
     "not_an_operator": "it means nothing there; see the query syntax",
     "short_prefix": "a prefix needs two characters",
+    "other_language": "operators are AND, OR and NOT",
     "lower_case": "to exclude the word, search for `{instead}`",
 }
 

@@ -1,8 +1,11 @@
 """Filters that a search suggests: values in another case, and words that are values of fields."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from klsa_search import build
+from klsa_search.search.filters.parser import Condition, Not, filter_of_text, text_of
 from klsa_search.search.pages.suggested_filters import MAX_MATCHES
 from klsa_search.search.query.interpretation import filter_notes
 from klsa_search.storage.columns import column, columns
@@ -107,7 +110,7 @@ def test_a_word_is_reported_if_it_is_a_value_of_more_documents(index, query, sug
 def test_a_note_says_that_words_with_several_blanks_are_of_the_query(index, query):
     said = index.search(query).interpretation
     (note,) = filter_notes(said, query)
-    assert " is a value of a field; filter by " in note
+    assert " of a field; filter by " in note or " on a field; filter by " in note
 
 
 def test_a_field_that_the_filter_names_is_not_suggested(index):
@@ -185,3 +188,99 @@ def test_a_filter_whose_value_many_texts_may_be_like_is_not_quick(tmp_path):
         assert not index.is_quick("drill", 1, filter="serial = s1")
         assert suggested(index, filter="serial = s2") == {"serial = s2": {"serial = S2": 1}}
         assert index.is_quick("drill", 1, filter="serial = s1")
+
+
+PRICED = [
+    {
+        "id": f"P-{number}",
+        "text": "laptop on sale in March",
+        "price": 100 * number,
+        "brand": BRANDS[number],
+        "Opened on": f"2024-0{number + 1}-15",
+    }
+    for number in range(len(BRANDS))
+]
+
+
+@pytest.fixture(scope="module", params=[1, 2])
+def priced(request, tmp_path_factory):
+    home = tmp_path_factory.mktemp("home")
+    with build(PRICED, name="a", home=home, partitions=request.param, workers=1) as index:
+        yield index
+
+
+@pytest.mark.parametrize(
+    ("query", "suggestion"),
+    [
+        ("price > 100", {"price > 100": {"price > 100": 4}}),
+        ("laptop price<100", {"price<100": {"price < 100": 1}}),
+        ("laptop PRICE ≥ 300 €", {"PRICE ≥ 300 €": {"price >= 300": 3}}),
+        ("price > 900", {"price > 900": {"price > 900": 0}}),
+        ("price != 0", {"price != 0": {"price != 0": 5}}),
+        ("price:100", {"price:100": {"price = 100": 1}}),
+        ("price:>=100", {"price:>=100": {"price >= 100": 5}}),
+        ("price:100..300 laptop", {"price:100..300": {"price 100 TO 300": 3}}),
+        ("price 100..300", {"price 100..300": {"price 100 TO 300": 3}}),
+        ("price:[100 TO *]", {"price:[100 TO *]": {"price >= 100": 5}}),
+        ("price = ..100", {"price = ..100": {"price <= 100": 2}}),
+        ("brand = bosch", {"brand = bosch": {"brand = Bosch": 2, "brand = BOSCH": 1}}),
+        ("brand = Bosch laptop", {"brand = Bosch": {"brand = Bosch": 2}}),
+        ('brand="Black & Decker"', {'brand="Black & Decker"': {'brand = "Black & Decker"': 1}}),
+        ("brand != Bosch", {"brand != Bosch": {"brand != Bosch": 4}}),
+        (
+            "price > 100 AND Opened on < 2024-05-01",
+            {
+                "price > 100": {"price > 100": 4},
+                "Opened on < 2024-05-01": {'"Opened on" < 2024-05-01': 4},
+            },
+        ),
+        ("opened on >= April 2024", {"opened on >= April 2024": {'"Opened on" >= 2024-04': 3}}),
+        ("laptop 15.03.2024", {"15.03.2024": {'"Opened on" = 2024-03-15': 1}}),
+        ("from 2024-03-15, laptop", {"2024-03-15": {'"Opened on" = 2024-03-15': 1}}),
+        ("laptop März 2024?", {"März 2024": {'"Opened on" = 2024-03': 1}}),
+        ("16.03.2024", {}),
+        ("price > cheap", {}),
+        ("brand > a", {}),
+        ("x > 5 price", {}),
+        ("laptop -price:100", {}),
+        ("http://price:80", {}),
+        ("price > 100 " + "laptop " * 12, {}),
+    ],
+)
+def test_a_condition_that_is_typed_as_words_is_reported(priced, query, suggestion):
+    said = priced.search(query, spelling="off").interpretation
+    assert said.suggested_filters == suggestion
+    assert said.relaxed == {}
+    for conditions in suggestion.values():
+        for condition, count in conditions.items():
+            assert priced.search("", filter=condition).total == count
+
+
+def test_a_condition_on_a_field_that_the_filter_names_is_not_reported(priced):
+    assert suggested(priced, "price > 100", filter="price < 500") == {}
+    assert suggested(priced, "laptop 15.03.2024", filter='"Opened on" > 2024') == {}
+
+
+def test_a_note_says_that_a_condition_is_one(priced):
+    said = priced.search("price:100..300").interpretation
+    assert filter_notes(said, "price:100..300") == [
+        "`price:100..300` is a condition on a field; filter by `price 100 TO 300` (3 documents)"
+    ]
+
+
+TEXTS = st.text("abc \"'=<>!.:1-\\", min_size=1, max_size=8).filter(str.strip)
+
+
+@given(TEXTS, TEXTS, TEXTS, st.sampled_from(["=", "!=", "<", ">=", "TO"]))
+def test_a_condition_in_text_form_is_read_as_itself(field, value, high, comparison):
+    negated = comparison == "!="
+    values = (value, high) if comparison == "TO" else (value,)
+    condition = Condition(field, "=" if negated else comparison, values)
+    filter_ = Not(condition) if negated else condition
+    assert filter_of_text(text_of(filter_)) == filter_
+
+
+@given(st.text("price =<>:.[]TO15-\"'", max_size=20))
+def test_any_query_has_suggestions(priced, query):
+    for conditions in suggested(priced, query).values():
+        assert list(conditions)

@@ -145,13 +145,21 @@ def truth_of(filter_: Filter) -> bool | None:
     return truth(filter_)
 
 
-def equality(field: str, value: str) -> str:
-    """Return the condition that a field equals a value, as a filter in text form has it.
+def text_of(filter_: Condition | Not) -> str:
+    """Return a condition, or the negation of one by =, in text form; not IN and EXISTS.
 
-    >>> equality("brand", "Bosch"), equality("brand", "Black & Decker")
-    ('brand = Bosch', 'brand = "Black & Decker"')
+    >>> text_of(Condition("brand", "=", ("Black & Decker",)))
+    'brand = "Black & Decker"'
+    >>> text_of(Condition("list price", "TO", (10, 50))), text_of(Not(Condition("a", "=", ("b",))))
+    ('"list price" 10 TO 50', 'a != b')
     """
-    return f"{_quoted(field)} = {_quoted(value)}"
+    condition = filter_ if isinstance(filter_, Condition) else filter_.part
+    assert isinstance(condition, Condition)
+    name, *values = _quoted(condition.field), *(_quoted(str(one)) for one in condition.values)
+    if condition.comparison == "TO":
+        return f"{name} {' TO '.join(values)}"
+    comparison = condition.comparison if condition is filter_ else "!="
+    return f"{name} {comparison} {values[0]}"
 
 
 def _quoted(text: str) -> str:

@@ -4,24 +4,24 @@ Values of keyword fields are compared to the letter, so that a filter by a value
 many documents as the facet counts, and a filter that hides documents hides what it names. A
 condition that no document satisfies is therefore reported with the values that differ in case,
 accents and blanks alone. So is a word of a query that is a value of more documents than contain it,
-such as a brand: the words of fields are searched only if the index says so.
+such as a brand or a day: the words of fields are searched only if the index says so. And so is a
+condition that is typed as words: price < 50.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import reduce
 from itertools import islice
-from operator import add
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from klsa_search.core.array_types import DocumentMask
 from klsa_search.search.engine.query_terms import NO_TERM
 from klsa_search.search.filters.masks import ID, filter_of
-from klsa_search.search.filters.parser import Condition, Not, equality, in_postorder, parts_of
+from klsa_search.search.filters.parser import Condition, Not, in_postorder, parts_of, text_of
+from klsa_search.search.pages.typed_conditions import typed_conditions, typed_dates
 from klsa_search.search.query.interpretation import QueryInterpretation
 from klsa_search.search.query.query import Query
 from klsa_search.search.query.syntax import is_plain, may_be_boolean, parse, parse_boolean
@@ -45,89 +45,141 @@ _IN_FIELD: Final = re.compile(r'(?<!\S)\+?([^\s:"“”]+):("[^"]+"|“[^”]+�
 _AROUND: Final = "+.,;:!?()[]{}\"'“”‘’«»"
 
 
-class TypedValue(NamedTuple):
-    """What was typed and may be a value of a field.
+class TypedText(NamedTuple):
+    """What was typed and may be a value of a field, or a condition.
 
     shown      as messages name it: a condition, or words of the query
     field      its name
-    value      what the condition compares with; None for words
+    kind       whether the query is restricted by it, has it as words, or has a condition as words
+    exact      condition that the query is restricted by
     documents  that contain the words, at most
     """
 
     shown: str
     field: str
-    value: str | None = None
+    kind: Literal["restriction", "value", "condition"]
+    exact: str = ""
     documents: int = 0
 
 
-Values = Mapping[TypedValue, Counter[str]]
-"""Values like what was typed, with their numbers of documents, which add up over partitions."""
+Conditions = Mapping[TypedText, Counter[str]]
+"""Conditions for what was typed, with numbers of documents, which add up over partitions."""
 
 
-def typed_values(state: State, query: Query) -> Values:
-    """Return the values of the documents of one part that are like those of a search.
+def typed_filters(state: State, query: Query) -> Conditions:
+    """Return conditions for what was typed that documents of one part of an index satisfy.
 
     Only what `with_suggestions` may need. Cost: some µs, however many fields there are, and a mask
-    for each value; at the first use of a state also those of `Fields.alike`.
+    for each value and condition; at the first use of a state also those of `Fields.alike`.
     """
-    live, parser = state.snapshot.live_docs(), state.query_parser
-    values: dict[TypedValue, Counter[str]] = {}
-    fields = state.fields
+    live, fields = state.snapshot.live_docs(), state.fields
+    typed: dict[TypedText, Counter[str]] = {}
     for condition, value in _compared(query):
-        typed = TypedValue(equality(condition.field, value), condition.field, value)
-        if condition.field == ID and ID not in state.fields:
-            values[typed] = _ids_like(state, value)
+        exact = _equal(condition.field, value)
+        text = TypedText(exact, condition.field, "restriction", exact)
+        if condition.field == ID and ID not in fields:
+            typed[text] = _conditions(ID, _ids_like(state, value))
         elif condition.field in fields and fields[condition.field].type == "keyword":
-            values[typed] = _like(fields[condition.field], value, live)
+            typed[text] = _conditions(condition.field, _like(fields[condition.field], value, live))
     nodes = [] if query.filter is None else in_postorder(filter_of(query.filter))
     filtered = {node.field for node in nodes if isinstance(node, Condition)}
-    rest = list[str]()
-    for text in _included(state, query.query):
-        left = text
-        for matching in _IN_FIELD.finditer(text):
-            value = matching[2].strip('"“”')
-            for name in fields.keywords_named(matching[1]):
-                if name in filtered:
-                    continue
-                left = left.replace(matching[0], " ", 1)
-                if name in parser.columns:
-                    typed = TypedValue(matching[0], name, value)
-                    values[typed] = _like(fields[name], value, live)
-                elif name not in parser.fields:  # else its words are searched
-                    values[TypedValue(matching[0], name)] = fields[name].alike(value, live)
-        rest.append(left)
+    included = _included(state, query.query) if fields else []
+    if sum(len(text.split()) for text in included) <= MAX_WORDS:
+        included = [_without_conditions(state, text, filtered, typed) for text in included]
+    rest = [_without_values(state, text, filtered, typed) for text in included]
     matches = (
-        (TypedValue(words, name, None, documents), like)
-        for words, documents in (_phrases(state, rest) if fields else ())
+        (TypedText(words, name, "value", documents=documents), like)
+        for words, documents in _phrases(state, rest)
         for name, like in fields.alike(words)
         if name not in filtered
     )
     few = [*islice(matches, MAX_MATCHES + 1)]
-    for typed, like in few:
-        counts = values.setdefault(typed, Counter())
-        counts[like] = fields[typed.field].count(like, live) if len(few) <= MAX_MATCHES else 1
-    return {typed: +counts for typed, counts in values.items() if +counts}
+    for text, like in few:
+        count = fields[text.field].count(like, live) if len(few) <= MAX_MATCHES else 1
+        typed.setdefault(text, Counter())[_equal(text.field, like)] = count
+    return {text: counts for text, counts in typed.items() if text.kind == "condition" or +counts}
+
+
+def _without_conditions(
+    state: State, text: str, filtered: Container[str], typed: dict[TypedText, Counter[str]]
+) -> str:
+    """Return a text without the conditions and dates that it names, which are added to `typed`."""
+    left = text
+    for condition in typed_conditions(state, text):
+        left = left.replace(condition.written, " ", 1)
+        if condition.field not in filtered:
+            typed[TypedText(condition.written, condition.field, "condition")] = condition.counts
+    for condition in typed_dates(state, left):
+        documents = min(
+            (count for _, count in _phrases_of(state, condition.written.split())), default=0
+        )
+        if condition.field not in filtered:
+            shown = TypedText(condition.written, condition.field, "value", documents=documents)
+            typed[shown] = condition.counts
+    return left
+
+
+def _without_values(
+    state: State, text: str, filtered: Container[str], typed: dict[TypedText, Counter[str]]
+) -> str:
+    """Return a text without the values in fields that it names, which are added to `typed`."""
+    live, fields, parser = state.snapshot.live_docs(), state.fields, state.query_parser
+    left = text
+    for matching in _IN_FIELD.finditer(text):
+        value = matching[2].strip('"“”')
+        for name in fields.named(matching[1]):
+            if name in filtered or fields[name].type != "keyword":
+                continue
+            left = left.replace(matching[0], " ", 1)
+            if name in parser.columns:
+                shown = TypedText(matching[0], name, "restriction", _equal(name, value))
+                typed[shown] = _conditions(name, _like(fields[name], value, live))
+            elif name not in parser.fields:  # else its words are searched
+                shown = TypedText(matching[0], name, "value")
+                typed[shown] = _conditions(name, fields[name].alike(value, live))
+    return left
 
 
 def with_suggestions(
-    interpretation: QueryInterpretation, of_parts: Sequence[Values]
+    interpretation: QueryInterpretation, of_parts: Sequence[Conditions]
 ) -> QueryInterpretation:
     """Return an interpretation with the filters that the values of all parts suggest."""
-    suggested: dict[str, dict[str, int]] = {}
-    total = {
-        typed: reduce(add, (values[typed] for values in of_parts if typed in values))
-        for typed in dict.fromkeys(typed for values in of_parts for typed in values)
-    }
-    of_words = sum(len(counts) for typed, counts in total.items() if typed.value is None)
+    total: dict[TypedText, Counter[str]] = {}
+    for typed in of_parts:
+        for text, counts in typed.items():
+            total.setdefault(text, Counter()).update(counts)
+    of_words = sum(len(counts) for text, counts in total.items() if text.kind == "value")
     no_words = interpretation.id is not None or of_words > MAX_MATCHES
-    for typed, counts in total.items():
-        if no_words if typed.value is None else counts[typed.value]:
+    conditions = [text.shown for text in total if text.kind == "condition"]
+    suggested: dict[str, dict[str, int]] = {}
+    for text, counts in total.items():
+        if (text.kind == "value" and no_words) or (text.exact and counts[text.exact]):
             continue
-        for value, count in counts.most_common():
-            if count > typed.documents:
-                conditions = suggested.setdefault(typed.shown, {})
-                conditions[equality(typed.field, value)] = count
-    return replace(interpretation, suggested_filters=suggested) if suggested else interpretation
+        # One with a shorter value, of a part without documents that have all of it.
+        is_cut = any(
+            len(one) > len(text.shown) and one.startswith(text.shown) for one in conditions
+        )
+        is_none = text.kind == "condition" and not (+counts or is_cut)
+        least = 0 if is_none else text.documents + 1
+        for condition, count in counts.most_common():
+            if count >= least:
+                suggested.setdefault(text.shown, {})[condition] = count
+    if not suggested:
+        return interpretation
+    relaxed = {
+        written: reason
+        for written, reason in interpretation.relaxed.items()
+        if not any(written in condition for condition in conditions)
+    }
+    return replace(interpretation, suggested_filters=suggested, relaxed=relaxed)
+
+
+def _equal(field: str, value: str) -> str:
+    return text_of(Condition(field, "=", (value,)))
+
+
+def _conditions(field: str, values: Mapping[str, int]) -> Counter[str]:
+    return Counter({_equal(field, value): count for value, count in values.items()})
 
 
 def _compared(query: Query) -> Iterator[tuple[Condition, str]]:

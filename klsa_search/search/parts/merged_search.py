@@ -23,7 +23,7 @@ from klsa_search.search.pages.hits import fetch_hits
 from klsa_search.search.pages.named_documents import id_rank
 from klsa_search.search.pages.planning import QueryPlan, Ranking, plan_search
 from klsa_search.search.pages.results import Hit, SearchResults
-from klsa_search.search.pages.suggested_filters import Values, typed_values, with_suggestions
+from klsa_search.search.pages.suggested_filters import Conditions, typed_filters, with_suggestions
 from klsa_search.search.parts.merging import PageEntry, by_score, merged_facets, merged_order
 from klsa_search.search.parts.part_search import (
     ALL_VALUES,
@@ -64,7 +64,7 @@ def search_parts(reader: Reader, query: Query) -> SearchResults:
         searched, plan = plan_search(state, query, embed=embed)
         top, facets = collect(searched, plan)
         total, hits = top.total, fetch_hits(state, searched, plan, top)
-        interpretation = _suggesting(plan, lambda: [typed_values(state, query)])
+        interpretation = _suggesting(plan, lambda: [typed_filters(state, query)])
     else:
         plan, interpretation, total, facets, hits = _merged(parts.searches(), query, reader)
     return assemble_results(
@@ -121,7 +121,9 @@ def _merged(
     return plan._replace(request=query, rules=rules), interpretation, total, merged, hits
 
 
-def _suggesting(plan: QueryPlan, of_parts: Callable[[], Sequence[Values]]) -> QueryInterpretation:
+def _suggesting(
+    plan: QueryPlan, of_parts: Callable[[], Sequence[Conditions]]
+) -> QueryInterpretation:
     """Return an interpretation with the filters that the values of all parts suggest."""
     interpretation = plan.interpretation
     return when_read(QueryInterpretation, lambda: with_suggestions(interpretation, of_parts()))

@@ -33,7 +33,7 @@ from klsa_search.search.pages.hits import explanation_of, fetch_hits
 from klsa_search.search.pages.named_documents import id_match_of
 from klsa_search.search.pages.planning import QueryPlan, plan_search
 from klsa_search.search.pages.results import Hit
-from klsa_search.search.pages.suggested_filters import Values, typed_values
+from klsa_search.search.pages.suggested_filters import Conditions, typed_filters
 from klsa_search.search.query.query import Query
 from klsa_search.search.ranking.searcher import (
     AllPartitions,
@@ -45,7 +45,7 @@ from klsa_search.search.state.state import State
 ALL_VALUES: Final = 2**31
 """Number of facet values that a partition returns, as their counts add up over partitions."""
 
-_NO_VALUES: Final[Values] = {}  # which can be sent to another process, unlike a mappingproxy
+_NO_VALUES: Final[Conditions] = {}  # which can be sent to another process, unlike a mappingproxy
 _NO_ORDINALS: Final = np.zeros(0, np.int64)
 
 Seeds = Sequence[SharedSeeds | None]
@@ -88,7 +88,7 @@ class PartPage(NamedTuple):
     typed_matches: Sequence[bool] = ()
     answers: Answers = NONE
     hits: Sequence[Hit] | None = None
-    typed: Values = _NO_VALUES
+    typed: Conditions = _NO_VALUES
 
 
 class PartRequest(NamedTuple):
@@ -276,9 +276,9 @@ class PartSearch:
         ordinals = self._ranked.snapshot.ordinals_of(top.doc_ids)
         return PartPage(top.doc_ids, top.scores, top.total, {}, ordinals, typed=self._typed())
 
-    def _typed(self) -> Values:
+    def _typed(self) -> Conditions:
         """Return the values that are like what was typed, unless nothing is suggested."""
-        return typed_values(self._state, self.query) if self._suggests else {}
+        return typed_filters(self._state, self.query) if self._suggests else {}
 
     def fetch(self, positions: Sequence[int] | None) -> tuple[Hit, ...]:
         """Return the hits at some positions of the page, or all."""

@@ -27,11 +27,12 @@ Relaxed = Literal[
     "not_an_operator",
     "short_prefix",
     "lower_case",
+    "other_language",
 ]
 """Why an operator was read as plain words: the query is mostly text, it only excludes, no document
 contains the phrase, the whole query is in capitals, a hyphen belongs to a suffix or an option, the
 query begins with a negative number, the sign or word has no meaning where it is, a prefix has one
-character, or *not* is in lower case.
+character, *not* is in lower case, or it is an operator in another language than English.
 """
 
 
@@ -55,7 +56,7 @@ class QueryInterpretation(LazyFields):
               before the end of a Finnish compound or an option of one letter; number, that of a
               negative number; not_an_operator, a sign, AND, OR or NOT without meaning where it
               is; short_prefix; lower_case, *not* before a word that it seems to exclude, which
-              -word or NOT would
+              -word or NOT would; other_language, AND, OR or NOT in German or French
     prefixes  prefixes, and the terms that match them, most frequent first; with `prefix="last"`
               the last word, and its completions; single characters of scripts without spaces, and
               the pairs that contain them; words of compounds, and the compounds; unknown words, and
@@ -67,9 +68,10 @@ class QueryInterpretation(LazyFields):
               words as typed
     did_you_mean  the query with all corrections applied, if some were only suggested, else None;
               None if no document contains any of the words that it would keep
-    suggested_filters  conditions of the filter that no document satisfies, and words that are
-              values of a keyword field of more documents than contain them; with the conditions for
-              values that differ in case, accents and blanks alone, and their numbers of documents
+    suggested_filters  conditions of the filter that no document satisfies, words that are values
+              of a keyword or date field of more documents than contain them, and conditions that
+              are typed as words; with the conditions to filter by, for values that differ in case,
+              accents and blanks alone, and their numbers of documents
     id        ID of a document that is the whole query: the first hit, unless a filter excludes it
 
     >>> results = index.search('"bald tyres" coolants pum* -red')
@@ -109,6 +111,8 @@ class QueryInterpretation(LazyFields):
 _SHOWN: Final = 3
 """Conditions that a note names, at most."""
 
+_COMPARES: Final = re.compile(r"[=<>≤≥≠:]|\.\.|…")
+
 
 def filter_notes(interpretation: QueryInterpretation, query: str) -> list[str]:
     """Return what `suggested_filters` of a query says, for people.
@@ -119,8 +123,10 @@ def filter_notes(interpretation: QueryInterpretation, query: str) -> list[str]:
     """
     notes, typed = [], " ".join(query.split())
     for written, filters in interpretation.suggested_filters.items():
-        is_typed = " ".join(written.split()) in typed
-        fact = "is a value of a field" if is_typed else "is true of no document"
+        fact = "is true of no document"
+        if " ".join(written.split()) in typed:
+            is_condition = _COMPARES.search(written) is not None
+            fact = f"is a {'condition on' if is_condition else 'value of'} a field"
         choices = (
             f"`{condition}` ({counted(count, 'document')})"
             for condition, count in [*filters.items()][:_SHOWN]

@@ -26,6 +26,7 @@ from klsa_search.search.query.syntax import (
     parse_boolean,
     stray_signs,
     stray_words,
+    translated_operators,
 )
 from klsa_search.search.query.term_dictionary import MIN_PREFIX
 
@@ -81,6 +82,8 @@ class OperatorReader:
         if boolean is None and not in_capitals(query) and _is_one_line(query):
             stray = (word for word in stray_words(query) if word not in relaxed)
             relaxed |= dict.fromkeys(stray, "not_an_operator")
+        if not in_capitals(query) and _is_one_line(query):
+            relaxed |= dict.fromkeys(translated_operators(query), "other_language")
         has_signs = flags_of(self._pieces.of(query)) & SIGNS
         clauses, reason = self.clauses(query, settings.operators) if has_signs else ([], None)
         relaxed |= _stray_operators(query, clauses) | self._stray_names(clauses)

@@ -24,7 +24,7 @@ from klsa_search.search.query.interpretation import Word
 from klsa_search.search.query.joining import NO_RUN, Joiner, Run, runs_of
 from klsa_search.search.query.similar_terms import ConfiguredWords
 from klsa_search.search.query.stop_words import StopWords
-from klsa_search.search.query.syntax import is_plain, may_be_boolean
+from klsa_search.search.query.syntax import TRANSLATED, is_plain, may_be_boolean
 from klsa_search.search.query.term_dictionary import DocumentsAt, TermDictionary
 
 _CACHE_SIZE: Final = 2**15
@@ -33,7 +33,7 @@ _LONGEST: Final = 64  # characters of a piece that is cached
 SIGNS: Final = 1
 """It may have operators."""
 BOOLEAN: Final = 2
-"""It has AND, OR, NOT or *not*."""
+"""It has AND, OR, NOT or *not*, or one of these in another language."""
 HAS_UNKNOWN: Final = 4
 """It has a word that no document contains."""
 CHARACTERS: Final = 8
@@ -118,7 +118,7 @@ class PieceCache(dict[str, Piece]):
         }
         flags = (
             SIGNS * (not is_plain(text))
-            | BOOLEAN * (text.lower() == "not" or may_be_boolean(text))
+            | BOOLEAN * (text.lower() == "not" or text in TRANSLATED or may_be_boolean(text))
             | HAS_UNKNOWN * (UNKNOWN in numbers)
             | CHARACTERS * bool(alone)
             | MAY_BE_CODE * (_IN_CODES.search(text) is not None)

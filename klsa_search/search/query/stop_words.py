@@ -20,7 +20,7 @@ from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.query.interpretation import Word
 from klsa_search.search.query.matching import containing_phrase, count_in_documents, pattern_names
-from klsa_search.search.query.syntax import Clause, in_capitals
+from klsa_search.search.query.syntax import Clause, in_capitals, translated_operators
 
 SHORT: Final = 3
 """Largest number of words of a query in which stop words in capitals, and all operators, count. On
@@ -77,6 +77,7 @@ class StopWords:
         if not _MAY_BE_MEANT.search(query) or len(written := query.split()) > SHORT:
             return []
         shouted = in_capitals(query) and len(written) > 1
+        operators = _OPERATORS.union(translated_operators(query))
         clauses: list[Clause] = []
         is_meant = False
         for word in written:
@@ -87,7 +88,7 @@ class StopWords:
                 if any(map(self._is_stop_word, parts)):
                     clause = Clause("", "", "phrase", bare, bare)
             elif bare.isupper() and not shouted and self._is_stop_word(bare):
-                if len(bare) > 1 and bare not in _OPERATORS:
+                if len(bare) > 1 and bare not in operators:
                     clause = Clause("", "", "phrase", bare, bare)
                 elif len(bare) == 1 and clauses:
                     before = [clauses.pop()]

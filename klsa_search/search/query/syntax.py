@@ -240,6 +240,19 @@ def stray_words(text: str) -> list[str]:
     return _WORDS.findall(text) if may_be_boolean(text) else []
 
 
+TRANSLATED: Final = frozenset({"UND", "ODER", "NICHT", "ET", "OU", "SAUF"})
+"""What AND, OR and NOT are in German and French, where they are operators elsewhere."""
+
+
+def translated_operators(text: str) -> list[str]:
+    """Return words in capitals that may be meant as operators: between other words.
+
+    >>> translated_operators("Hunde ODER Katzen"), translated_operators("ET at home")
+    (['ODER'], [])
+    """
+    return [word for word in text.split()[1:-1] if word in TRANSLATED]
+
+
 def parse_boolean(text: str, fields: Collection[str]) -> BooleanQuery | None:
     """Return a Boolean query; None if no AND, OR or NOT is between words. Cost: 0.1 µs if none.
 

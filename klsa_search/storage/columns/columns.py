@@ -326,16 +326,15 @@ class Fields(Mapping[str, Field]):
         """Return whether `alike` takes some µs, or ms if it is the first call."""
         return "_values_alike" in vars(self) or self._few_bytes <= QUICK_BYTES
 
-    def keywords_named(self, name: str) -> Sequence[str]:
-        """Return the keyword fields with a name, in any case."""
-        return self._keywords_by_name.get(name.casefold(), ())
+    def named(self, name: str) -> Sequence[str]:
+        """Return the fields with a name, in any case."""
+        return self._names.get(name.casefold(), ())
 
     @lazy_property
-    def _keywords_by_name(self) -> dict[str, list[str]]:
+    def _names(self) -> dict[str, list[str]]:
         names: dict[str, list[str]] = {}
-        for name, field in self._columns.items():
-            if field.type == "keyword":
-                names.setdefault(name.casefold(), []).append(name)
+        for name in self._columns:
+            names.setdefault(name.casefold(), []).append(name)
         return names
 
     @lazy_property

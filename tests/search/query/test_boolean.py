@@ -172,6 +172,10 @@ def test_the_name_of_the_id_is_no_operator(column, tmp_path):
         ),
         ("AT&T x^2 a~b ~cats R|D", {}),
         ("AND gate", {"AND": "not_an_operator"}),
+        ("cats ODER dogs", {"ODER": "other_language"}),
+        ("cats ET dogs SAUF mice", {"ET": "other_language", "SAUF": "other_language"}),
+        ("ODER cats ou dogs OU", {}),
+        ("CATS ODER DOGS", {}),
         ("cats and not dogs", {"not dogs": "lower_case"}),
         ("cats, but Not dogs", {"Not dogs": "lower_case"}),
         ("cats or not dogs", {}),
@@ -195,6 +199,13 @@ def test_the_name_of_the_id_is_no_operator(column, tmp_path):
 )
 def test_operators_read_as_words_are_reported(index, query, relaxed):
     assert index.search(query, spelling="off").interpretation.relaxed == relaxed
+
+
+def test_an_operator_in_the_language_of_the_index_is_reported(index_of):
+    index = index_of(["Hund ODER Katze", "ein Hund", "die Katze"], language="german")
+    found = index.search("Hund ODER Katze")
+    assert found.interpretation.relaxed == {"ODER": "other_language"}
+    assert found.total == 3
 
 
 def test_not_is_a_word_if_documents_have_it_before_the_word(index_of):

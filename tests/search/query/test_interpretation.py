@@ -35,7 +35,7 @@ def test_an_interpretation_that_was_not_read_has_its_fields_only():
 def test_a_word_that_may_be_meant_in_a_field_is_reported(tmp_path):
     documents = [{"id": "a", "title": "money", "text": "banks", "category": "book", "year": 3}]
     with build(documents, name="a", home=tmp_path) as index:
-        for query in ("titel:money", "TITLE:money", "category:book", "bank catgory:book", "year:3"):
+        for query in ("titel:money", "TITLE:money", "category:book", "bank catgory:book"):
             relaxed = index.search(query).interpretation.relaxed
             assert relaxed == {query.split()[-1]: "not_an_operator"}
         for query in (

@@ -310,7 +310,7 @@ function drawSummary(answer) {
   const sort = el("select", { id: "sort", on: {
     change: (event) => state.change({ sort: event.target.value, page: null }) } },
   el("option", { value: "" }, t("Best match")),
-  fields.filter(([, field]) => !field.lists).flatMap(([name, field]) => {
+  fields.filter(([, { lists, codes }]) => !lists && !codes).flatMap(([name, field]) => {
     const [up, down] = { date: ["oldest first", "newest first"],
       number: ["smallest first", "largest first"] }[field.type] ?? ["A to Z", "Z to A"];
     return [[`${name}:asc`, up], [`${name}:desc`, down]].map(([value, words]) =>
@@ -348,8 +348,12 @@ const RELAXED = {
   number: "the query begins with a negative number",
   not_an_operator: "the sign has no meaning there",
   short_prefix: "a prefix needs two letters",
+  other_language: "operators are AND, OR and NOT",
   lower_case: "NOT excludes in capitals only",
 };
+
+const COMPARES = /[=<>≤≥≠:]|\.\.|…/; // a condition that was typed in the box
+const DANGLING = /^\s*(?:AND|OR)\s|\s(?:AND|OR)\s*$/; // what is left of it beside its words
 
 function drawInterpretation({ interpretation, query, hits }) {
   const { state } = context;
@@ -375,13 +379,15 @@ function drawInterpretation({ interpretation, query, hits }) {
   }
   for (const [written, filters] of Object.entries(interpretation.suggested_filters)) {
     const [typed, words] = [query, written].map((text) => text.replace(/\s+/g, " "));
-    const ofQuery = typed.includes(words), before = state.get("filter");
+    const ofQuery = typed.includes(words), isCondition = ofQuery && COMPARES.test(words);
+    const before = state.get("filter"), q = isCondition ? typed.replace(words, " ").replace(DANGLING, "").trim() : query;
     const choices = Object.entries(filters).slice(0, 3).flatMap(([condition, count], at) => [at ? ", " : null,
-      ofQuery ? change({ filter: before ? `(${before}) AND ${condition}` : condition, page: null }, el("em", condition)) : el("em", condition),
+      ofQuery ? change({ q, filter: before ? `(${before}) AND ${condition}` : condition, page: null }, el("em", condition)) : el("em", condition),
       ` (${many(count, "document")})`]);
     const values = { words: el("em", written), filters: choices };
-    lines.push(ofQuery ? phrase("{words} is a value of a field: filter by {filters}.", values)
-      : phrase("No document has {words}; filter by {filters}.", values));
+    lines.push(isCondition ? phrase("{words} is a condition on a field: filter by {filters}.", values)
+      : ofQuery ? phrase("{words} is a value of a field: filter by {filters}.", values)
+        : phrase("No document has {words}; filter by {filters}.", values));
   }
   const unknown = interpretation.unknown.filter((word) => !(word in interpretation.corrections));
   if (unknown.length) lines.push(phrase("No match for {words}.", { words: list(unknown) }));
