@@ -1,7 +1,6 @@
 """Write the table of scopes and routes into its page: python -m tools.scopes_page."""
 
 from klsa_search.service.application import ROUTERS
-from klsa_search.service.dependencies import Requires
 from tests.conftest import ROOT
 
 PAGE = ROOT / "docs" / "reference" / "api-keys.md"
@@ -9,34 +8,15 @@ BEGIN = "<!-- made of the routes of klsa_search/service by: python -m tools.scop
 END = "<!-- end of scopes -->\n"
 
 
-def scopes_of(route):
-    """Return the scopes that a route declares, one of which a key needs; none for an open one."""
-    declared = [
-        each.dependency.scopes
-        for each in route.dependencies
-        if isinstance(each.dependency, Requires)
-    ]
-    assert declared, f"{route.path} declares no scope: add it to a router of `router_for`"
-    return declared[0]
-
-
 def scopes_by_operation():
     """Return the scopes of each operation by method and path, as the schema has the path."""
     return {
-        (method, route.path.replace(":whole", "")): scopes_of(route)
+        (method, route.path.replace(":whole", "")): route.requires.scopes
         for router in ROUTERS
         for route in router.routes
         for method in sorted(route.methods)
         if route.include_in_schema  # not an API of others
     }
-
-
-def takes_tenant_tokens(route):
-    """Return whether tenant tokens are valid for a route."""
-    return any(
-        isinstance(each.dependency, Requires) and each.dependency.tenants
-        for each in route.dependencies
-    )
 
 
 def table():
@@ -47,7 +27,7 @@ def table():
         for router in ROUTERS
         for route in router.routes
         for method in route.methods
-        if takes_tenant_tokens(route)
+        if route.requires.tenants
     }
     for operation, scopes in scopes_by_operation().items():
         names = (*scopes, "a tenant token") if operation in with_tokens else scopes

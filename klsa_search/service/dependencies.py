@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from functools import wraps
 from inspect import Parameter
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, ClassVar, Final
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Depends, Request, Response
 from fastapi.routing import APIRoute
 from starlette.convertors import PathConvertor, register_url_convertor
 
 from klsa_search.errors import InsufficientScope
 from klsa_search.service.index_service import IndexService, settings_from_client
 from klsa_search.service.keys import Scope
+from klsa_search.service.middleware.bodies import DEFAULT_LIMIT, BodyLimit, RequestBody
 from klsa_search.service.schemas.base import RequestModel
 
 Endpoint = Callable[..., Awaitable[Any]]
@@ -45,7 +46,7 @@ _CHANGING: Final = frozenset(("write", "users"))  # scopes of routes that may ch
 
 
 class Requires:
-    """Dependency of a route: its key needs one of the scopes; without scopes, no key is needed.
+    """Check of a route: its key needs one of the scopes; without scopes, no key is needed.
 
     tenants  whether tenant tokens are valid: the route reads documents by `IndexService.read` only,
              and nothing that it returns is of other documents
@@ -75,10 +76,14 @@ class Requires:
 
 
 class Route(APIRoute):
-    """A route whose parameter `params`, if its function has one, is read from the URL.
+    """A route of `router_for`, whose parameter `params`, if it has one, is read from the URL.
 
     url_model  the type of that parameter
+    Scopes are checked before the body is read, as FastAPI calls dependencies only after that.
     """
+
+    requires: ClassVar[Requires]
+    body_limit: ClassVar[BodyLimit]
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
         params = inspect.signature(endpoint, eval_str=True).parameters.get("params")
@@ -88,11 +93,28 @@ class Route(APIRoute):
             _replace(endpoint, "params", params=Annotated[self.url_model, of_url])
         super().__init__(path, endpoint, **options)
 
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return the function that answers a request if its key has a scope."""
+        answer = super().get_route_handler()
 
-def router_for(*scopes: Scope, tenants: bool = False) -> APIRouter:
-    """Return a router whose routes need one of the scopes: see `Requires`."""
-    required = Depends(Requires(*scopes, tenants=tenants))
-    return APIRouter(dependencies=[required], route_class=Route)
+        async def admitted(request: Request) -> Response:
+            await self.requires(request)
+            if request.method != "GET":
+                body = RequestBody.of(request, self.body_limit)
+                request = Request(request.scope, body)
+            return await answer(request)
+
+        return admitted
+
+
+def router_for(*scopes: Scope, tenants: bool = False, body: BodyLimit = DEFAULT_LIMIT) -> APIRouter:
+    """Return a router whose routes need one of the scopes, see `Requires`, and limit bodies."""
+
+    class Limited(Route):
+        requires = Requires(*scopes, tenants=tenants)
+        body_limit = body
+
+    return APIRouter(route_class=Limited)
 
 
 async def _service(request: Request) -> IndexService:

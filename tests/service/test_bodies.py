@@ -9,7 +9,6 @@ import pytest
 from klsa_search.errors import BodyTooSlow
 from klsa_search.search.index import Index
 from klsa_search.service.admission import Writes
-from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.middleware.bodies import RequestBody
 from tests.support.application import app_of_indexes
 from tests.support.client import AppClient
@@ -103,16 +102,6 @@ def test_rules_and_synonyms_are_checked_outside_of_the_event_loop(
     error = failure_of(client.put(f"/indexes/tiny/{path}", json=body), 422)
     assert error["field"] == path.partition("/")[0]
     assert threads[0].startswith("klsa-request")
-
-
-def test_the_body_of_a_write_is_no_larger_without_the_scope(indexes_of, tiny_home, tmp_path):
-    """It is parsed before scopes are checked, into a gigabyte if it is a list of 32 MiB."""
-    keys = Keys(tmp_path / "keys.json", {"search"})
-    app = app_of_indexes(indexes_of(tiny_home), writes=Writes(), keys=keys)
-    body, headers = b" " * (2**20 + 1), {"Content-Type": "application/json"}
-    for path in ("synonyms", "rules", "rules/one"):
-        answer = AppClient(app).put(f"/indexes/tiny/{path}", content=body, headers=headers)
-        assert "1,048,576 bytes" in failure_of(answer, 413)["message"]
 
 
 GZIP = {"Content-Type": "application/json", "Content-Encoding": "gzip"}

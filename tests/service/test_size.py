@@ -29,7 +29,6 @@ from klsa_search.service.schemas.base import MAX_ANSWER, MAX_HITS, MAX_QUERY, en
 from tests.support.application import app_of_indexes
 from tests.support.client import AppClient
 from tests.support.endpoints import ENDPOINTS
-from tools.scopes_page import scopes_of
 
 from .conftest import build_tiny, failure_of
 from .test_scopes import BY_NAME
@@ -180,7 +179,7 @@ def test_every_reading_route_has_a_question():
         for router in ROUTERS
         for route in router.routes
         for method in route.methods
-        if {"write", "users"}.isdisjoint(scopes_of(route)) or "search" in scopes_of(route)
+        if {"write", "users"}.isdisjoint(route.requires.scopes) or "search" in route.requires.scopes
     }
     assert reading - SMALL == QUESTIONS.keys(), "add a question to QUESTIONS, or remove one"
 

@@ -28,7 +28,6 @@ from klsa_search.service.open_indexes import OpenIndexes
 from tests.support.application import app_of_indexes
 from tests.support.client import AppClient
 from tests.support.endpoints import ENDPOINTS
-from tools.scopes_page import scopes_of, takes_tenant_tokens
 
 INDEX = "first"
 LONG = "long"  # the same documents, three times as long and divided into passages
@@ -348,7 +347,7 @@ OPEN = ("/", "/health", "/health/live", "/health/ready")
 def test_no_route_depends_on_hidden_documents(worlds, method):
     asked = requests_of("lamping", {"facets": ["kind"]}, "seen-1", FILTER, "latent", True, INDEX)
     assert {name.partition(",")[0] for name in asked} == {
-        name for name, route in routes().items() if takes_tenant_tokens(route)
+        name for name, route in routes().items() if route.requires.tenants
     }, "add a row to `requests_of`"
     asked |= {f"GET {path}": (path, None) for path in OPEN}
     assert {route.split()[0] for route in asked} == {"GET", "POST"}
@@ -401,7 +400,7 @@ def test_no_answer_depends_on_hidden_documents(
 REFUSING = [
     endpoint
     for endpoint in ENDPOINTS
-    if scopes_of(routes()[str(endpoint)]) and not takes_tenant_tokens(routes()[str(endpoint)])
+    if routes()[str(endpoint)].requires.scopes and not routes()[str(endpoint)].requires.tenants
 ]
 
 

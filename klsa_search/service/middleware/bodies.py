@@ -6,9 +6,9 @@ A stream of lines has no maximum size, as its reader limits what is in memory.
 from __future__ import annotations
 
 import asyncio
-import re
 import zlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from time import monotonic
 from typing import IO, Final
 
@@ -17,25 +17,14 @@ from starlette.requests import Request
 from starlette.types import Message, Receive
 
 from klsa_search.errors import BodyTooSlow, QueryError, StoreError
-from klsa_search.service.schemas.documents import MAX_BODY as MAX_WRITE_BODY
 
 LINES: Final = "application/x-ndjson"  # content type of a stream of lines, each of them JSON
-MAX_BODY: Final = 2**20
-"""Maximum bytes of the body of a request; the longest query, all escapes, has a tenth of it."""
-
-MAX_RULES_BODY: Final = 2**22
-"""Maximum bytes of synonyms or rules, which the event loop decodes in some 40 ms."""
-
 MAX_SPOOLED: Final = 2**33  # maximum bytes of a body that waits in a temporary file
 RATE: Final = 4096
 """Minimum bytes per second of a body, averaged over each window, while the service waits for it."""
 
 WINDOW: Final = 15.0
 """Seconds of waiting over which the rate is measured; a small body has to arrive within them."""
-
-_DOCUMENTS: Final = re.compile(r"/indexes/[^/]*/(documents(/[\s\S]*)?|sync)")
-_FILES: Final = re.compile(r"/indexes/[^/]*/files/[\s\S]*")
-_RULES: Final = re.compile(r"/indexes/[^/]*/(synonyms|rules(/[\s\S]*)?)")
 
 _PIECE: Final = 2**18  # maximum bytes that are decompressed at once
 _GZIP: Final = 16 + zlib.MAX_WBITS
@@ -79,22 +68,40 @@ async def spool(request: Request, file: IO[bytes]) -> None:
             ) from error
 
 
+@dataclass(frozen=True, slots=True)
+class BodyLimit:
+    """Maximum size of a body.
+
+    size         maximum bytes, decompressed; None for any number, see `spool`
+    advice       what to do if a body is larger
+    takes_lines  whether the body may be a stream of lines, which has no maximum size
+    """
+
+    size: int | None
+    advice: str = ""
+    takes_lines: bool = False
+
+
+UNLIMITED: Final = BodyLimit(None)
+DEFAULT_LIMIT: Final = BodyLimit(2**20, "shorten it, or send less at a time")
+"""The longest query, all escapes, has a tenth of it."""
+
+
 class RequestBody:
     """The `receive` of a request that limits its body, and decompresses it.
 
     receive   of the server
-    limit     maximum bytes, decompressed; None for any number
-    advice    what to do if it is too large
+    limit     maximum size; by default none
     encoding  gzip, or blank
     Only the time in which the service waits for the client counts, not that of its own writes.
     Errors are raised where a route reads the body, so that error handlers answer them.
     """
 
     def __init__(
-        self, receive: Receive, limit: int | None = None, advice: str = "", *, encoding: str = ""
+        self, receive: Receive, limit: BodyLimit = UNLIMITED, *, encoding: str = ""
     ) -> None:
         self._receive = receive
-        self._limit, self._advice, self._left = limit, advice, limit or 0
+        self._limit, self._left = limit, limit.size or 0
         self._encoding = encoding
         self._decoder = zlib.decompressobj(_GZIP) if encoding == "gzip" else None
         self._compressed = b""  # arrived, and not yet decompressed
@@ -102,26 +109,12 @@ class RequestBody:
         self._waited, self._arrived, self._is_complete = 0.0, 0, False
 
     @classmethod
-    def of(
-        cls, path: str, headers: Mapping[str, str], receive: Receive, *, may_write: bool
-    ) -> RequestBody:
-        """Return the body of a request to a path.
-
-        may_write  whether its access has the scope: bodies of rules are read before it is checked
-        """
-        encoding = headers.get("content-encoding", "").strip().lower()
-        if encoding == "identity":
-            encoding = ""
-        limit: int | None = MAX_BODY
-        advice = "shorten it, or send less at a time"
-        if may_write and _RULES.fullmatch(path):
-            limit, advice = MAX_RULES_BODY, "send fewer at a time"
-        elif _FILES.fullmatch(path):
-            limit = None  # see `spool`
-        elif _DOCUMENTS.fullmatch(path):
-            limit = None if content_type(headers) == LINES else MAX_WRITE_BODY
-            advice = f"send fewer documents at a time, or any number as lines ({LINES})"
-        return cls(receive, limit, advice, encoding=encoding)
+    def of(cls, request: Request, limit: BodyLimit) -> RequestBody:
+        """Return the body of a request with a limit of its route."""
+        if limit.takes_lines and content_type(request.headers) == LINES:
+            limit = UNLIMITED
+        encoding = request.headers.get("content-encoding", "").strip().lower()
+        return cls(request.receive, limit, encoding="" if encoding == "identity" else encoding)
 
     async def __call__(self) -> Message:
         """Return the next message, as `receive` of ASGI.
@@ -139,11 +132,12 @@ class RequestBody:
             )
         else:
             message = await self._arriving()
-        if self._limit is not None:
+        if self._limit.size is not None:
             self._left -= len(message.get("body", b""))
             if self._left < 0:
                 raise HTTPException(
-                    413, f"the body is larger than {self._limit:,} bytes; {self._advice}"
+                    413,
+                    f"the body is larger than {self._limit.size:,} bytes; {self._limit.advice}",
                 )
         return message
 

@@ -28,7 +28,6 @@ from klsa_search.service.middleware.auth import (
     is_file,
     needs_key,
 )
-from klsa_search.service.middleware.bodies import RequestBody
 from klsa_search.service.middleware.clients import ALWAYS, Hosts, Rates, address_of, path_of
 from klsa_search.service.page_files import prefers_html
 from klsa_search.service.schemas.errors import REQUEST_ID, error_response, failure_answer
@@ -45,8 +44,6 @@ _BASIC: Final = 'Basic realm="klsa-search", charset="UTF-8"'
 """Challenge by which a browser asks for a key: only where it opens an address as a page, else it
 would ask instead of the search page.
 """
-
-_WITHOUT_BODY: Final = frozenset(("GET", "HEAD", "OPTIONS"))
 
 _MIN_COMPRESSED: Final = 2**14
 """Bytes of an answer from which on it is compressed, if the client accepts gzip: fewer arrive in
@@ -159,9 +156,6 @@ class Guard:
                 answer.headers.append("WWW-Authenticate", _BASIC)
             await answer(scope, receive, send)
             return
-        if scope["method"] not in _WITHOUT_BODY:
-            may_write = "write" in state["access"].scopes
-            receive = RequestBody.of(path, headers, receive, may_write=may_write)
         accepts_gzip = _ACCEPTS_GZIP.search(headers.get("accept-encoding", ""))
         await (self._compressing if accepts_gzip else self._app)(scope, receive, send)
 

@@ -28,9 +28,15 @@ from klsa_search.search.batches import (
 from klsa_search.search.index import Index
 from klsa_search.service.dependencies import Service, router_for
 from klsa_search.service.index_service import IndexService
-from klsa_search.service.middleware.bodies import LINES, content_type, refuse_other_types
+from klsa_search.service.middleware.bodies import (
+    LINES,
+    BodyLimit,
+    content_type,
+    refuse_other_types,
+)
 from klsa_search.service.schemas.base import elapsed, encoded
 from klsa_search.service.schemas.documents import (
+    MAX_BODY,
     DocumentAnswer,
     DocumentRequest,
     ExcerptRequest,
@@ -51,7 +57,14 @@ from klsa_search.storage.columns.declared import FieldWarning
 
 T = TypeVar("T")
 
-router = router_for("write")
+router = router_for(
+    "write",
+    body=BodyLimit(
+        MAX_BODY,
+        f"send fewer documents at a time, or any number as lines ({LINES})",
+        takes_lines=True,
+    ),
+)
 
 MAX_LINES = 100_000  # maximum lines of a stream; the status of each is in memory until the response
 _BATCH_BYTES = 2**23  # bytes of lines after which a batch is written

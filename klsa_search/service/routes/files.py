@@ -25,12 +25,13 @@ from klsa_search.search.index import Index
 from klsa_search.service.dependencies import Service, router_for
 from klsa_search.service.file_reading import FileReader, FileSummary, FileTask
 from klsa_search.service.index_service import IndexService
+from klsa_search.service.middleware.bodies import UNLIMITED
 from klsa_search.service.received_files import received
 from klsa_search.service.routes.documents import body_of
 from klsa_search.service.schemas.base import Answer, Name, RequestModel, elapsed
 from klsa_search.service.schemas.documents import ProblemCounts
 
-router = router_for("write")
+router = router_for("write", body=UNLIMITED)
 
 T = TypeVar("T")
 

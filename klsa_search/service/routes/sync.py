@@ -16,12 +16,12 @@ from klsa_search.errors import BadDocument, CollectionError, SettingsError
 from klsa_search.search.index import Index
 from klsa_search.search.sync import MAX_DELETE_PATTERN, max_deletions
 from klsa_search.service.dependencies import Service, router_for
-from klsa_search.service.middleware.bodies import LINES, refuse_other_types, spool
+from klsa_search.service.middleware.bodies import LINES, UNLIMITED, refuse_other_types, spool
 from klsa_search.service.routes.documents import LINES_BODY, body_of
 from klsa_search.service.schemas.base import RequestModel, elapsed, field_error
 from klsa_search.service.schemas.documents import SyncAnswer, documents_of_lines
 
-router = router_for("write")
+router = router_for("write", body=UNLIMITED)
 
 _IN_MEMORY: Final = 2**23  # bytes of a body that are kept in memory
 
