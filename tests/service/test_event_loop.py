@@ -4,9 +4,11 @@ import asyncio
 import shutil
 import sys
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import pytest
+from fastapi import FastAPI
 
 from klsa_search.search.index import Index
 from klsa_search.service.admission import Admission, Writes
@@ -117,6 +119,26 @@ def test_cheap_searches_run_in_the_event_loop(two_home, parameters, inline):
         answer = client.get(f"/search?index=first&{parameters}")
     assert answer.status_code == 200, answer.text
     assert bool(runs) != inline
+
+
+def test_the_schema_is_made_once_and_not_in_the_event_loop(two_home, monkeypatch):
+    made = []
+    generate = FastAPI.openapi
+
+    def noting(app):
+        if app.openapi_schema is None:
+            made.append(app)
+        record("schema")
+        return generate(app)
+
+    monkeypatch.setattr(FastAPI, "openapi", noting)
+    with OpenIndexes(two_home, interval=3600) as open_indexes, ThreadPoolExecutor(2) as clients:
+        client = AppClient(app_of_indexes(open_indexes))
+        with recorded() as calls:
+            first, second = clients.map(client.get, ["/openapi.json"] * 2)
+    assert first.json() == second.json() != {}
+    assert len(made) == 1
+    assert calls == {}
 
 
 def test_blocking_calls_are_detected(tmp_path):
