@@ -321,7 +321,9 @@ def retry_time(job: Job, changed: float) -> float:
     seconds = job.seconds or 0.0
     factor = 1 if changed >= _MOSTLY_CHANGED else PAUSE_FACTOR
     pause = max(factor * seconds, 0.0 if job.state == "done" else _FAILURE_PAUSE)
-    return datetime.fromisoformat(job.started).timestamp() + seconds + pause
+    started = datetime.fromisoformat(job.started).timestamp()
+    # A job of the future ran before the clock was set back; else nothing is refitted until then.
+    return 0.0 if started > time() else started + seconds + pause
 
 
 def _reason(kind: JobKind, code: int, messages: Sequence[str]) -> str | None:

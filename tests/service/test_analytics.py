@@ -374,6 +374,16 @@ def test_a_deletion_is_of_rows_that_wait_in_other_processes_too(home, method):
         assert stored(home, "select query from searches order by 1") == [("kept",), ("later",)]
 
 
+def test_a_clock_that_was_set_back_loses_no_search(tmp_path, monkeypatch):
+    store = Store(tmp_path)
+    with monkeypatch.context() as ahead:
+        ahead.setattr("time.time", lambda: 2e9)
+        store.forget("first")
+    store.add([row(0, "wing")], [])
+    store.close()
+    assert stored(tmp_path, "select query from searches") == [("wing",)]
+
+
 def test_a_full_disk_loses_events_and_no_search(client, recorder, monkeypatch, caplog):
     search(client, "wing")
     recorder.flush()

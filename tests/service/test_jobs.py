@@ -200,6 +200,17 @@ def test_the_pause_is_short_once_half_of_the_documents_changed():
     assert retry_time(replace(job, state="failed"), 0.7) == started + 10 + 600
 
 
+def test_a_clock_that_was_set_back_delays_no_refit(refits_of, home, monkeypatch):
+    with monkeypatch.context() as ahead:
+        ahead.setattr("klsa_search.service.job_ledger._now", lambda: "2999-01-01T00:00:00+00:00")
+        add(home, 5)
+        refits = refits_of(home, noting(home, "exit 1"))
+        assert refits.run_due()
+    assert refits.run_due()
+    assert noted(home) == ["tiny", "tiny"]
+    assert not refits.run_due()
+
+
 def test_a_failed_refit_is_reported_and_not_repeated_at_once(refits_of, home, caplog, monkeypatch):
     add(home, 5)
     says = "echo a warning >&2; echo error: the disk is full >&2; exit 1"

@@ -64,7 +64,7 @@ class Recorder(BackgroundWork):
         self._events: deque[EventRow] = deque()
         self._flushing = threading.Lock()
         self._may_settle = True
-        self._next_roll_up = 0.0
+        self._next_roll_up = 0.0  # in seconds of `monotonic`, as the clock may be set back
 
     @property
     def waiting(self) -> int:
@@ -144,14 +144,14 @@ class Recorder(BackgroundWork):
             now = time.time()
             if self._may_settle:
                 self._may_settle = self._store.settle(now)
-            if now >= self._next_roll_up:
+            if time.monotonic() >= self._next_roll_up:
                 self._store.roll_up(
                     datetime.fromtimestamp(now, UTC),
                     days=self.days,
                     least=self.min_searches,
                     indexes=[path.name for path in indexes_in(self.home)],
                 )
-                self._next_roll_up = now + _ROLL_UP_INTERVAL
+                self._next_roll_up = time.monotonic() + _ROLL_UP_INTERVAL
 
     def close(self) -> None:
         """Stop the thread, and store what was recorded."""

@@ -218,8 +218,10 @@ class Store:
                     f"`{self.path}` has its maximum size of {MAX_BYTES:,} bytes; it shrinks when "
                     "the day ends"
                 )
-            # Another process may have deleted those of an index while they waited here.
-            deleted = dict(database.execute('select "index", before from deletions').fetchall())
+            # Another process may have deleted those of an index while they waited here. A deletion
+            # of the future was made before the clock was set back.
+            past = 'select "index", before from deletions where before <= ?'
+            deleted = dict(database.execute(past, (_span(time.time() + 1),)).fetchall())
             _insert(
                 database,
                 "searches",
