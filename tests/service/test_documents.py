@@ -18,7 +18,7 @@ from klsa_search.lowrank import sparse_expansion
 from klsa_search.search.writer import Writer
 from klsa_search.service.admission import Writes
 from klsa_search.service.open_indexes import OpenIndexes
-from klsa_search.service.routes import documents
+from klsa_search.service.routes import document_lines
 from klsa_search.service.schemas import documents as reading
 from klsa_search.storage.generations import writing
 from klsa_search.storage.write_log import WriteLog
@@ -236,7 +236,7 @@ def test_values_that_do_not_fit_their_fields_are_reported(client_of, tmp_path):
 
 
 def test_a_stream_is_written_in_batches(writer, home, monkeypatch):
-    monkeypatch.setattr(documents, "BATCH_DOCUMENTS", 4)
+    monkeypatch.setattr(document_lines, "BATCH_DOCUMENTS", 4)
     lines = [json.dumps({"id": str(number), "text": "zeppelin"}) for number in range(10)]
     body = "\n".join(lines).encode()
     answer = writer.post("/indexes/tiny/documents", content=body, headers=LINES)
@@ -283,7 +283,7 @@ def test_a_line_that_is_too_long_is_reported_and_skipped(writer, monkeypatch):
 
 
 def test_a_stream_that_is_too_long_says_where_it_ends(writer, monkeypatch):
-    monkeypatch.setattr(documents, "MAX_LINES", 3)
+    monkeypatch.setattr(document_lines, "MAX_LINES", 3)
     body = b"".join(b'{"id": "%d"}\n' % number for number in range(5))
     told = statuses(writer.post("/indexes/tiny/documents", content=body, headers=LINES))
     assert [(one["line"], one["ok"]) for one in told] == [
@@ -293,7 +293,7 @@ def test_a_stream_that_is_too_long_says_where_it_ends(writer, monkeypatch):
 
 
 def test_a_failure_halfway_names_the_first_line_that_was_not_written(writer, monkeypatch):
-    monkeypatch.setattr(documents, "BATCH_DOCUMENTS", 2)
+    monkeypatch.setattr(document_lines, "BATCH_DOCUMENTS", 2)
     write, calls = Writer.write, []
 
     def failing(self, *given):
@@ -317,14 +317,14 @@ def test_a_stream_that_becomes_too_slow_reports_what_was_written(writer, monkeyp
         yield reading.Line(1, b'{"id": "one", "text": "lamp"}')
         raise BodyTooSlow("the body arrived too slowly")
 
-    monkeypatch.setattr(documents, "lines_of", slow)
-    monkeypatch.setattr(documents, "BATCH_DOCUMENTS", 1)
+    monkeypatch.setattr(document_lines, "lines_of", slow)
+    monkeypatch.setattr(document_lines, "BATCH_DOCUMENTS", 1)
     answer = writer.post("/indexes/tiny/documents", content=b"{}", headers=LINES)
     first, last = statuses(answer)
     assert (first["line"], first["ok"], first["id"]) == (1, True, "one")
     assert (last["line"], last["error"]["code"]) == (2, "body_too_slow")
     assert found(writer, "lamp") == ["one"]
-    monkeypatch.setattr(documents, "BATCH_DOCUMENTS", 2)
+    monkeypatch.setattr(document_lines, "BATCH_DOCUMENTS", 2)
     answer = writer.post("/indexes/tiny/documents", content=b"{}", headers=LINES)
     assert failure_of(answer, 408)["code"] == "body_too_slow"
     assert answer.headers["connection"] == "close"

@@ -29,7 +29,7 @@ from klsa_search.service.index_service import IndexService
 from klsa_search.service.middleware import bodies
 from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.resources import Resources
-from klsa_search.service.routes import documents, files
+from klsa_search.service.routes import document_lines, files
 from klsa_search.storage.columns.declared import DeclaredFields
 from tests.support.application import app_of_indexes
 from tests.support.client import AppClient
@@ -243,7 +243,7 @@ def test_an_alias_that_moves_between_batches_splits_nothing(
 ):
     home = shutil.copytree(two_home, tmp_path / "two")
     monkeypatch.setattr(files, "BATCH_DOCUMENTS", 10)
-    monkeypatch.setattr(documents, "BATCH_DOCUMENTS", 10)
+    monkeypatch.setattr(document_lines, "BATCH_DOCUMENTS", 10)
     open_indexes = indexes_of(home)
     open_indexes.set_alias("now", "first")
     write = IndexService.write

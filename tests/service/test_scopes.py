@@ -119,13 +119,17 @@ def test_every_route_declares_its_scopes():
     assert all(isinstance(route.requires, Requires) for route in ROUTES)
 
 
-def test_no_body_is_read_without_the_scope(home, monkeypatch):
-    """Not even one that is not JSON, or of an unknown encoding, is looked at."""
-
+@pytest.fixture
+def unread(monkeypatch):
     async def read(_):
         raise AssertionError("the body was read")
 
     monkeypatch.setattr(RequestBody, "__call__", read)
+
+
+@pytest.mark.usefixtures("unread")
+def test_no_body_is_read_without_the_scope(home):
+    """Not even one that is not JSON, or of an unknown encoding, is looked at."""
     client, tokens = home
     for endpoint in ENDPOINTS:
         scopes = BY_NAME[str(endpoint)].requires.scopes
@@ -136,6 +140,14 @@ def test_no_body_is_read_without_the_scope(home, monkeypatch):
                 headers |= {"Content-Type": "application/json", "Content-Encoding": "br"}
                 answer = client.request(**asked | {"headers": headers})
                 assert is_too_narrow(answer), (endpoint, lacking, answer.text)
+
+
+@pytest.mark.usefixtures("unread")
+def test_no_large_body_is_read_for_an_index_that_the_key_is_not_for(home):
+    large = [each for each in ENDPOINTS if BY_NAME[str(each)].body_limit.size not in (2**20, 2**22)]
+    assert len(large) > 5
+    for endpoint in large:
+        assert is_too_narrow(ask(home, endpoint, "one", index="second")), endpoint
 
 
 def test_the_table_of_the_guide_is_that_of_the_routes():

@@ -6,24 +6,18 @@ another site without a CORS preflight.
 
 from __future__ import annotations
 
-import itertools
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from fastapi import Request, Response
 from pydantic_core import to_json
 
-from klsa_search.collection.model import Document
-from klsa_search.collection.vectors import VECTORS, checked_vectors, with_dimensions
-from klsa_search.errors import BadDocument, DocumentNotFound, KlsaError, QueryError
+from klsa_search.collection.vectors import VECTORS
 from klsa_search.search.batches import (
     BATCH_DOCUMENTS,
-    Changes,
     WriteResult,
-    declared_of,
-    patched_documents,
 )
 from klsa_search.search.index import Index
 from klsa_search.service.dependencies import Service, router_for
@@ -34,28 +28,25 @@ from klsa_search.service.middleware.bodies import (
     content_type,
     refuse_other_types,
 )
+from klsa_search.service.routes.document_lines import (
+    StatusesOf,
+    add_lines,
+    patch_lines,
+    write_lines,
+)
 from klsa_search.service.schemas.base import elapsed, encoded
 from klsa_search.service.schemas.documents import (
     MAX_BODY,
     DocumentAnswer,
     DocumentRequest,
     ExcerptRequest,
-    Line,
-    LineAnswer,
     WriteAnswer,
     changes_of_array,
-    changes_of_line,
     changes_of_object,
-    document_of_line,
     document_of_object,
     documents_of_array,
     ids_of_array,
-    lines_of,
 )
-from klsa_search.service.schemas.errors import Failure, shown_message
-from klsa_search.storage.columns.declared import FieldWarning
-
-T = TypeVar("T")
 
 router = router_for(
     "write",
@@ -66,8 +57,6 @@ router = router_for(
     ),
 )
 
-MAX_LINES = 100_000  # maximum lines of a stream; the status of each is in memory until the response
-_BATCH_BYTES = 2**23  # bytes of lines after which a batch is written
 _JSON = "application/json"
 _PATCH = "application/merge-patch+json"
 _NUMBERS: Final = {"type": "array", "items": {"type": "number"}}
@@ -140,12 +129,13 @@ async def add_documents(name: str, request: Request, service: Service) -> Respon
     batches of 1,000; the response has one status per line, and an invalid line is skipped. If
     writing stops early, as on a full disk, the last status is that of the first line not stored.
     """
-    with service.writes.slot(size_of(request)):
-        if content_type(request.headers) == LINES:
-            return await _write_lines(name, request, service, _added)
-        refuse_other_types(request, _JSON, LINES)
-        body = await request.body()
-        return await _change(service, name, lambda index: index.write(documents_of_array(body)))
+    return await _write(
+        name,
+        request,
+        service,
+        lambda index, body: index.write(documents_of_array(body)),
+        of_lines=add_lines,
+    )
 
 
 @router.patch(
@@ -165,12 +155,13 @@ async def patch_documents(name: str, request: Request, service: Service) -> Resp
     all: an error names the IDs that the index does not have. A stream of lines is stored in batches
     of 1,000; the response has one status per line, and an invalid line is skipped.
     """
-    with service.writes.slot(size_of(request)):
-        if content_type(request.headers) == LINES:
-            return await _write_lines(name, request, service, _patched)
-        refuse_other_types(request, _JSON, LINES)
-        body = await request.body()
-        return await _change(service, name, lambda index: index.patch_many(changes_of_array(body)))
+    return await _write(
+        name,
+        request,
+        service,
+        lambda index, body: index.patch_many(changes_of_array(body)),
+        of_lines=patch_lines,
+    )
 
 
 @router.post(
@@ -181,10 +172,9 @@ async def patch_documents(name: str, request: Request, service: Service) -> Resp
 )
 async def delete_documents(name: str, request: Request, service: Service) -> Response:
     """Delete documents by ID in one step; `unknown` of the answer lists IDs without document."""
-    with service.writes.slot(size_of(request)):
-        refuse_other_types(request, _JSON)
-        body = await request.body()
-        return await _change(service, name, lambda index: index.write((), ids_of_array(body)))
+    return await _write(
+        name, request, service, lambda index, body: index.write((), ids_of_array(body))
+    )
 
 
 @router.put(
@@ -199,12 +189,9 @@ async def put_document(name: str, id: str, request: Request, service: Service) -
     The body is the whole document: fields that it leaves out are removed. To change single fields,
     use PATCH.
     """
-    with service.writes.slot(size_of(request)):
-        refuse_other_types(request, _JSON)
-        body = await request.body()
-        return await _change(
-            service, name, lambda index: index.write([document_of_object(body, id)])
-        )
+    return await _write(
+        name, request, service, lambda index, body: index.write([document_of_object(body, id)])
+    )
 
 
 @router.patch(
@@ -220,10 +207,13 @@ async def patch_document(name: str, id: str, request: Request, service: Service)
     field; all other fields stay. Concurrent patches do not lose changes. A patch that changes
     nothing is not written.
     """
-    with service.writes.slot(size_of(request)):
-        refuse_other_types(request, _JSON, _PATCH)
-        body = await request.body()
-        return await _change(service, name, lambda index: index.patch(id, changes_of_object(body)))
+    return await _write(
+        name,
+        request,
+        service,
+        lambda index, body: index.patch(id, changes_of_object(body)),
+        types=(_JSON, _PATCH),
+    )
 
 
 @router.delete(
@@ -244,6 +234,27 @@ def size_of(request: Request) -> int | None:
     return int(length)
 
 
+async def _write(
+    name: str,
+    request: Request,
+    service: IndexService,
+    change: Callable[[Index, bytes], WriteResult],
+    *,
+    types: Sequence[str] = (_JSON,),
+    of_lines: StatusesOf | None = None,
+) -> Response:
+    """Change an index by the body of a request, of one of these types, or by its lines."""
+    with service.writes.slot(size_of(request)):
+        service.resolve("write", name)  # the key is valid for the index, before the body is read
+        if of_lines is not None:
+            if content_type(request.headers) == LINES:
+                return await write_lines(name, request, service, of_lines)
+            types = (*types, LINES)
+        refuse_other_types(request, *types)
+        body = await request.body()
+        return await _change(service, name, lambda index: change(index, body))
+
+
 async def _change(
     service: IndexService, name: str, change: Callable[[Index], WriteResult]
 ) -> Response:
@@ -253,154 +264,6 @@ async def _change(
         return to_json(WriteAnswer(index=index.name, time_ms=elapsed(begin), **written))
 
     return Response(await service.write(name, work), media_type=_JSON)
-
-
-async def _write_lines(
-    name: str,
-    request: Request,
-    service: IndexService,
-    statuses: Callable[[Index, Sequence[Line]], Iterator[bytes]],
-) -> Response:
-    """Write a stream in batches; the response starts when all was read, as most clients expect.
-
-    If a batch cannot be written, the last status is that of its first line.
-    """
-    # Of an alias, which may be moved between batches.
-    name = service.resolve("write", name) or name
-    written: list[bytes] = []
-    batch: list[Line] = []
-    size, count, last = 0, 0, 0
-
-    async def write() -> None:
-        written.append(await service.write(name, lambda index: b"".join(statuses(index, batch))))
-        batch.clear()
-
-    try:
-        async for line in lines_of(request.stream()):
-            count, last = count + 1, line.number
-            if count > MAX_LINES:
-                if batch:
-                    await write()
-                batch.append(line)
-                raise QueryError(f"more than {MAX_LINES:,} lines; send the rest in another request")
-            batch.append(line)
-            size += len(line.content or b"")
-            if len(batch) == BATCH_DOCUMENTS or size > _BATCH_BYTES:
-                await write()
-                size = 0
-        if batch or not written:
-            await write()
-    except KlsaError as error:
-        if not written:
-            raise
-        error.message = shown_message(error.message, service.open_indexes.home)
-        written.append(_status(batch[0].number if batch else last + 1, None, error))
-    return Response(b"".join(written), media_type=LINES)
-
-
-def _added(index: Index, lines: Sequence[Line]) -> Iterator[bytes]:
-    """Write the valid documents of some lines, and yield the status of each line."""
-    declared = declared_of(index.settings, index.fields)
-    dimensions = {space.name: space.dimension for space in index.vector_spaces}
-
-    def document_of(line: Line) -> Document | None:
-        document = document_of_line(line)
-        if document is not None:
-            if fault := declared.fault(document.metadata):
-                raise BadDocument(f"line {line.number}: document {document.id!r}: {fault}")
-            document = with_dimensions(checked_vectors(document), dimensions)
-        return document
-
-    valid, refused = _valid(lines, document_of)
-    written = index.write(list(valid.values()))
-    first = written.log_position - len(valid) + 1
-    positions = dict(zip(valid, itertools.count(first), strict=False))
-    return _statuses(lines, valid, refused, written, positions)
-
-
-def _patched(index: Index, lines: Sequence[Line]) -> Iterator[bytes]:
-    """Merge the valid changes of some lines into documents, and yield the status of each line."""
-
-    def changes_of(line: Line) -> Changes | None:
-        changes = changes_of_line(line)
-        if changes is not None:
-            (document,) = patched_documents([changes], present, declared, index.manifest.vectors)
-            patched[document.id] = document
-        return changes
-
-    def present(id_: str) -> Document:
-        """Return a document with the changes of earlier lines."""
-        return patched.get(id_) or index.document(id_)
-
-    patched: dict[str, Document] = {}
-
-    declared = declared_of(index.settings, index.fields)
-    valid, refused = _valid(lines, changes_of)
-    written = index.patch_many([changes.fields for changes in valid.values()])
-    positions = dict.fromkeys(valid, written.log_position)
-    return _statuses(lines, valid, refused, written, positions)
-
-
-def _valid(
-    lines: Sequence[Line], item_of: Callable[[Line], T | None]
-) -> tuple[dict[int, T], dict[int, KlsaError]]:
-    """Return the items of lines, without blank ones, and why others are refused, by number."""
-    valid: dict[int, T] = {}
-    refused: dict[int, KlsaError] = {}
-    for line in lines:
-        try:
-            item = item_of(line)
-        except (BadDocument, DocumentNotFound) as error:
-            refused[line.number] = error
-        else:
-            if item is not None:
-                valid[line.number] = item
-    return valid, refused
-
-
-def _statuses(
-    lines: Sequence[Line],
-    valid: Mapping[int, Document | Changes],
-    refused: Mapping[int, KlsaError],
-    written: WriteResult,
-    positions: Mapping[int, int],
-) -> Iterator[bytes]:
-    """Yield the status of each line.
-
-    valid, refused, positions  by number of the line; positions of what was written in the log
-    """
-    warnings: dict[str, list[FieldWarning]] = {}
-    for warning in written.warnings:
-        warnings.setdefault(warning.id, []).append(warning)
-    for number in (line.number for line in lines):
-        if number in refused:
-            yield _status(number, None, refused[number])
-        elif number in valid:
-            id_ = valid[number].id
-            yield _status(
-                number, id_, None, written.generation, positions[number], warnings.get(id_)
-            )
-
-
-def _status(
-    number: int,
-    id_: str | None,
-    error: KlsaError | None,
-    generation: str | None = None,
-    position: int | None = None,
-    warnings: Sequence[FieldWarning] | None = None,
-) -> bytes:
-    failure = error and Failure(code=error.code, message=error.message, field=error.field)
-    status = LineAnswer(
-        line=number,
-        ok=error is None,
-        id=id_,
-        generation=generation,
-        log_position=position,
-        warnings=[asdict(warning) for warning in warnings] if warnings else None,
-        error=failure.model_dump(exclude_defaults=True) if failure else None,
-    )
-    return to_json(status, exclude_none=True) + b"\n"
 
 
 reading_router = router_for("search", tenants=True)

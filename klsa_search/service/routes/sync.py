@@ -67,6 +67,7 @@ async def sync_index(
     one batch; after an interruption, the same request completes the sync.
     """
     with service.writes.slot(None):
+        service.resolve("write", name)  # the key is valid for the index, before the body is read
         refuse_other_types(request, LINES)
         with ExitStack() as opened:
             body = opened.enter_context(SpooledTemporaryFile(_IN_MEMORY))
