@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from klsa_search.cli.main import klsa_index
-from klsa_search.cli.options import FigurePath, json_option, opened_index
+from klsa_search.cli.options import FILE, json_option, opened_index
 from klsa_search.cli.output import (
     Columns,
     echo,
@@ -121,7 +121,7 @@ def cluster(index: Index, k: int, kernel: str, as_json: bool) -> None:
 @click.option("--what", type=click.Choice(["spectrum", "map"]), required=True, help="Draw this")
 @click.option(
     "--out",
-    type=FigurePath(),
+    type=FILE,
     required=True,
     help="Write the figure to this file: .png, .svg or .pdf",
 )

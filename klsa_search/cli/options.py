@@ -17,7 +17,6 @@ from pydantic_core import PydanticCustomError
 
 from klsa_search.collection.reading_options import OnError
 from klsa_search.core.config import PRESETS, Settings
-from klsa_search.core.installation import require
 from klsa_search.core.plugins import PluginName
 from klsa_search.core.settings_group import OptionDisplay
 from klsa_search.errors import SettingsError
@@ -230,30 +229,6 @@ class PluginChoice(click.Choice[str]):
             return self._names.checked(value)
         except PydanticCustomError as error:
             self.fail(f"{value!r}: {error.message()}", parameter, context)
-
-
-class FigurePath(click.Path):
-    """Type of an option that names a figure to write; other suffixes are wrong usage.
-
-    Raises MissingExtra before any work if matplotlib is not installed.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(path_type=Path, dir_okay=False)
-
-    def convert(
-        self, value: Any, parameter: click.Parameter | None, context: click.Context | None
-    ) -> Any:
-        """Return the value as a Path."""
-        from klsa_search.core.drawing import FORMATS
-
-        path = cast(Path, super().convert(value, parameter, context))
-        if path.suffix[1:].lower() not in FORMATS:
-            self.fail(
-                f"{path} has an unsupported suffix; use one of .{', .'.join(FORMATS)}", parameter
-            )
-        require("figures")
-        return path
 
 
 def settings_options(

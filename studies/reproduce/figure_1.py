@@ -14,7 +14,7 @@ import click
 
 from klsa_search.cli.compare import open_targets, temporary_indexes
 from klsa_search.cli.main import Command, run
-from klsa_search.cli.options import FigurePath, data_option
+from klsa_search.cli.options import FILE, data_option
 from klsa_search.cli.output import echo, echo_notes, make_folders
 from klsa_search.core.installation import require
 from klsa_search.core.progress import progress_bar, steps
@@ -35,7 +35,7 @@ Lines = Mapping[int, Sequence[float]]
 
 @click.command(cls=Command)
 @click.argument("target")
-@click.option("--out", type=FigurePath(), required=True, help="Write the figure to this file")
+@click.option("--out", type=FILE, required=True, help="Write the figure to this file")
 @data_option
 def figure(target: str, out: Path, data: Path | None) -> None:
     """Draw MAP against α for several z.
