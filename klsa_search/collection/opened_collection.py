@@ -13,7 +13,7 @@ from klsa_search.collection.folder import FileCache
 from klsa_search.collection.intake import Intake
 from klsa_search.collection.model import Document, Judgement, Problems, Topic, Unread
 from klsa_search.collection.reading_options import CheckedReadingOptions
-from klsa_search.collection.vectors import RowVectors, RowVectorsLike
+from klsa_search.collection.vectors import RowVectorsLike, row_vectors, with_row_vectors
 from klsa_search.core.wording import first_of
 from klsa_search.errors import CollectionError
 
@@ -59,7 +59,7 @@ class OpenedCollection:
         self.intake = Intake(options)
         self.holding: object = None
         self.cache: FileCache | None = None
-        self._vectors: RowVectors | None = None
+        self._vectors: Mapping[str, Any] = {}
 
     @property
     def options(self) -> Mapping[str, Any]:
@@ -114,8 +114,9 @@ class OpenedCollection:
         """Stream the documents in source order, each id once; CollectionError on bad input."""
         self.intake = Intake(self._options, self.cache)
         admitted = self.intake.validated(self._documents(self.intake))
-        if self._vectors is not None:
-            admitted = self._vectors.attached(admitted, lambda: self.intake.problems.count)
+        if self._vectors:
+            problems = self.problems
+            admitted = with_row_vectors(admitted, self._vectors, lambda: problems.count)
         return admitted if self.root is None else self._existing(admitted)
 
     def _existing(self, documents: Iterator[Document]) -> Iterator[Document]:
@@ -136,7 +137,7 @@ class OpenedCollection:
         >>> next(iter(collection.documents())).metadata["_vectors"].keys()
         dict_keys(['own'])
         """
-        self._vectors = RowVectors(vectors)
+        self._vectors = row_vectors(vectors)
 
     def files(self) -> Iterator[Path]:
         """Yield the files of the documents, in the order they are read."""

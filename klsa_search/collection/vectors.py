@@ -215,103 +215,88 @@ RowVectorsLike = Mapping[str, "npt.NDArray[Any] | str | PathLike[str]"]
 _TYPES: Final = ("float16", "float32", "float64", "int8")
 
 
-class RowVectors:
-    """The rows for the documents of a source, by space; files are mapped into memory.
+def row_vectors(vectors: RowVectorsLike) -> dict[str, npt.NDArray[Any]]:
+    """Return the rows for the documents of a source, by space; files are mapped into memory.
 
     CollectionError for what is not such an array.
     """
+    if len(vectors) > MAX_SPACES:
+        raise _fault(f"vectors: {len(vectors)} spaces are given, {MAX_SPACES} are allowed")
+    return {space: _rows_of(space, value) for space, value in vectors.items()}
 
-    def __init__(self, vectors: RowVectorsLike) -> None:
-        for space in vectors:
-            if fault := name_fault(space):
-                raise CollectionError(f"vectors: {fault}; choose another", field="vectors")
-        if len(vectors) > MAX_SPACES:
-            raise CollectionError(
-                f"vectors: {len(vectors)} spaces are given, {MAX_SPACES} are allowed",
-                field="vectors",
+
+def with_row_vectors(
+    documents: Iterator[Document],
+    rows_of: Mapping[str, npt.NDArray[Any]],
+    skipped: Callable[[], int],
+) -> Iterator[Document]:
+    """Yield documents with their vectors, which replace none.
+
+    rows_of  as `row_vectors` returns them
+    skipped  returns how many records of the source are no documents
+    CollectionError if there are more or fewer rows than documents, for a row that is no vector and
+    for a document with a vector in the same space.
+    """
+    count = 0
+    for row, document in enumerate(documents):
+        if skipped():
+            raise _fault(
+                "a record of the source was skipped, so that the rows of vectors may belong to "
+                "other documents; correct the record, or give vectors in `_vectors`"
             )
-        self._rows = {space: _rows_of(space, value) for space, value in vectors.items()}
-
-    def attached(
-        self, documents: Iterator[Document], skipped: Callable[[], int]
-    ) -> Iterator[Document]:
-        """Yield documents with their vectors, which replace none.
-
-        skipped  returns how many records of the source are no documents
-        CollectionError if there are more or fewer rows than documents, for a row that is no vector
-        and for a document with a vector in the same space.
-        """
-        count = 0
-        for count, document in enumerate(documents, 1):
-            if skipped():
-                raise CollectionError(
-                    "a record of the source was skipped, so that the rows of vectors may belong to "
-                    "other documents; correct the record, or give vectors in `_vectors`",
-                    field="vectors",
-                )
-            yield self._with_row(document, count - 1)
-        for space, rows in self._rows.items():
-            if len(rows) != count:
-                raise _other_number(space, rows, f"{count:,}")
-
-    def _with_row(self, document: Document, row: int) -> Document:
-        vectors = vectors_of(document)
-        for space, rows in self._rows.items():
+        vectors, count = vectors_of(document), row + 1
+        for space, rows in rows_of.items():
             if row >= len(rows):
                 raise _other_number(space, rows, "more")
             where = f"vectors of `{space}`: row {row} (document {document.id[:60]!r})"
             if space in vectors:
-                raise CollectionError(
+                raise _fault(
                     f"{where}: the document has a vector in `_vectors.{space}` already; remove one "
-                    "of them, or name another space",
-                    field="vectors",
+                    "of them, or name another space"
                 )
             try:
                 vectors[space] = quantised(rows[row])
             except ValueError as error:
-                raise CollectionError(
-                    f"{where} {error}; correct the row", field="vectors"
-                ) from None
-        return set_vectors(document, vectors)
+                raise _fault(f"{where} {error}; correct the row") from None
+        yield set_vectors(document, vectors)
+    for space, rows in rows_of.items():
+        if len(rows) != count:
+            raise _other_number(space, rows, f"{count:,}")
 
 
 def _rows_of(space: str, value: object) -> npt.NDArray[Any]:
-    """Return the rows of a space."""
     import numpy as np
 
-    where = f"vectors of `{space}`"
-    rows = value
+    if fault := name_fault(space):
+        raise _fault(f"vectors: {fault}; choose another")
+    where, rows = f"vectors of `{space}`", value
     if isinstance(value, str | PathLike):
         where = f"{where} (`{value}`)"
         try:
             rows = np.load(value, mmap_mode="r", allow_pickle=False)
         except (OSError, ValueError, EOFError) as error:
             reason = getattr(error, "strerror", None) or "it is not an array of NumPy"
-            raise CollectionError(
-                f"{where} cannot be read: {reason}; name a file that numpy.save wrote",
-                field="vectors",
+            raise _fault(
+                f"{where} cannot be read: {reason}; name a file that numpy.save wrote"
             ) from None
     if not isinstance(rows, np.ndarray) or rows.ndim != 2:
         shape = f"of shape {rows.shape}" if isinstance(rows, np.ndarray) else type(rows).__name__
-        raise CollectionError(
-            f"{where} is {shape}; give an array (documents, dimension)", field="vectors"
-        )
+        raise _fault(f"{where} is {shape}; give an array (documents, dimension)")
     if rows.dtype.name not in _TYPES:
-        raise CollectionError(
-            f"{where} has numbers of type {rows.dtype}; use one of {', '.join(_TYPES)}",
-            field="vectors",
-        )
+        raise _fault(f"{where} has numbers of type {rows.dtype}; use one of {', '.join(_TYPES)}")
     if not 1 <= rows.shape[1] <= MAX_DIMENSION:
-        raise CollectionError(
-            f"{where} has {rows.shape[1]:,} values a row; 1 to {MAX_DIMENSION:,} are allowed",
-            field="vectors",
+        raise _fault(
+            f"{where} has {rows.shape[1]:,} values a row; 1 to {MAX_DIMENSION:,} are allowed"
         )
     return rows
 
 
 def _other_number(space: str, rows: npt.NDArray[Any], documents: str) -> CollectionError:
-    return CollectionError(
+    return _fault(
         f"vectors of `{space}`: {counted(len(rows), 'row')}, and the source has {documents} "
-        "documents; row i is the vector of the i-th document",
-        field="vectors",
+        "documents; row i is the vector of the i-th document"
     )
+
+
+def _fault(message: str) -> CollectionError:
+    return CollectionError(message, field="vectors")
