@@ -6,8 +6,7 @@ Texts that only resemble HTML, such as `a < b`, `List<int>` and Markdown, are no
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Container, Mapping
 from dataclasses import replace
 from html import unescape
 from html.entities import html5
@@ -198,30 +197,3 @@ def metadata_with_text(metadata: Mapping[str, Any], names: Container[str]) -> Ma
         return text_of_html(value) if isinstance(value, str) else value
 
     return {name: as_text(value) if name in names else value for name, value in metadata.items()}
-
-
-class HtmlCounts:
-    """Counts the values of fields that hold HTML."""
-
-    def __init__(self) -> None:
-        self.values: Counter[str] = Counter()
-        self.html: Counter[str] = Counter()
-
-    def add(self, documents: Iterable[Document]) -> None:
-        """Count the values of documents."""
-        for document in documents:
-            self._add("title", document.title)
-            self._add("text", document.text)
-            for name, value in document.metadata.items():
-                for cell in value if isinstance(value, list | tuple) else (value,):
-                    if isinstance(cell, str):
-                        self._add(name, cell)
-
-    def _add(self, name: str, value: str) -> None:
-        if value and not value.isspace():
-            self.values[name] += 1
-            self.html[name] += holds_html(value)
-
-    def fields(self, accepts: Callable[[int, int], bool]) -> list[str]:
-        """Return the fields, sorted, of which a function accepts the numbers of HTML and all."""
-        return sorted(name for name, html in self.html.items() if accepts(html, self.values[name]))

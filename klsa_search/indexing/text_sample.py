@@ -16,7 +16,7 @@ from klsa_search.analysis.language_detection import (
 from klsa_search.analysis.languages import AUTO, languages, stated_language
 from klsa_search.analysis.searched_text import are_code, language_stated, searched_texts
 from klsa_search.collection.model import Document
-from klsa_search.collection.text_cleaning import HtmlCounts
+from klsa_search.collection.text_cleaning import holds_html
 from klsa_search.core.config import Settings
 from klsa_search.core.lazy import lazy_property
 from klsa_search.storage.columns.declared import DeclaredFields
@@ -97,7 +97,7 @@ class HtmlFields:
         self._detects = names is None and converted is None
         self.names = None if self._detects else tuple(names or ())
         self._converted = converted or ()
-        self._counts = HtmlCounts()
+        self._values, self._html = Counter[str](), Counter[str]()  # values, and those with HTML
 
     def stored(
         self, batches: Iterator[list[Document]], declared: DeclaredFields
@@ -108,14 +108,23 @@ class HtmlFields:
         """
         for batch in batches:
             if self._detects:
-                self._counts.add(batch)
+                self._count(batch)
             if self.names is None:
-                names = {*self._counts.fields(lambda html, values: 2 * html > values)}
-                if "text" in names and self._counts.html["title"]:
+                names = {name for name, html in self._html.items() if 2 * html > self._values[name]}
+                if "text" in names and self._html["title"]:
                     names.add("title")  # WordPress writes &amp; in titles, too
                 self.names = tuple(sorted(names))
             declared.html = frozenset(self.names).difference(self._converted)
             yield list(map(declared.stored, batch))
+
+    def _count(self, documents: Iterable[Document]) -> None:
+        for document in documents:
+            texts = ("title", document.title), ("text", document.text)
+            for name, value in (*texts, *document.metadata.items()):
+                for cell in value if isinstance(value, list | tuple) else (value,):
+                    if isinstance(cell, str) and cell and not cell.isspace():
+                        self._values[name] += 1
+                        self._html[name] += holds_html(cell)
 
     def report(self) -> tuple[str, ...]:
         """Log what was detected in all documents, and return the names."""
@@ -125,14 +134,14 @@ class HtmlFields:
                 "fields with HTML are read as text: %s; --html none keeps it (in Python html=())",
                 ", ".join(names),
             )
-        for name in self._counts.fields(lambda html, values: _RARE * html >= values > 0 < html):
-            if name not in names:
+        for name, html in sorted(self._html.items()):
+            if name not in names and html > 0 and self._values[name] <= _RARE * html:
                 _log.warning(
                     "field %r: %s of %s values hold HTML, which is searched as it is; --html %s "
                     "reads it as text",
                     name,
-                    f"{self._counts.html[name]:,}",
-                    f"{self._counts.values[name]:,}",
+                    f"{html:,}",
+                    f"{self._values[name]:,}",
                     name,
                 )
         return names
