@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -78,7 +78,16 @@ def _comparison(condition: Mapping[str, Any], fields: Fields, reserved: Collecti
                     f"field {full_name!r} is not filterable ({fields.unfilterable[part]}); "
                     "declare it with `fields` when the store is created"
                 )
-    return _OPERATORS[operator](name, fields.get(name), value)
+    field = fields.get(name)
+    if operator in _BOUNDS:
+        return _bound(operator, name, field, value)
+    if operator in ("==", "in"):
+        values = value if operator == "in" else [value]
+        if not isinstance(values, list):
+            raise FilterError(f"field {name!r}: {values!r} is not a list of values")
+        return Or(tuple(_equal(name, field, one) for one in values))
+    opposite = {"!=": "==", "not in": "in"}[operator]
+    return Not(_comparison({**condition, "operator": opposite}, fields, reserved))
 
 
 def _part(condition: Mapping[str, Any], name: str) -> Any:
@@ -96,28 +105,19 @@ def _equal(name: str, field: Field | None, value: Any) -> Filter:
     return _NONE if converted is None else Condition(name, "=", (converted,))
 
 
-def _in(name: str, field: Field | None, values: Any) -> Filter:
-    if not isinstance(values, list):
-        raise FilterError(f"field {name!r}: {values!r} is not a list of values")
-    return Or(tuple(_equal(name, field, value) for value in values))
-
-
-def _bound(comparison: Any) -> Callable[[str, Field | None, Any], Filter]:
-    def bounded(name: str, field: Field | None, value: Any) -> Filter:
-        if value is None:
-            return _NONE
-        if isinstance(value, bool | list) or (isinstance(value, str) and not _is_date(value)):
-            raise FilterError(f"field {name!r}: {value!r} is neither a number nor a date")
-        if field is None:
-            return _NONE
-        converted = _converted(field, value)
-        if converted is None or field.type == "keyword":
-            raise FilterError(
-                f"field {name!r} is a {field.type} field, and {value!r} is not a bound for it"
-            )
-        return Condition(name, comparison, (converted,))
-
-    return bounded
+def _bound(operator: Any, name: str, field: Field | None, value: Any) -> Filter:
+    if value is None:
+        return _NONE
+    if isinstance(value, bool | list) or (isinstance(value, str) and not _is_date(value)):
+        raise FilterError(f"field {name!r}: {value!r} is neither a number nor a date")
+    if field is None:
+        return _NONE
+    converted = _converted(field, value)
+    if converted is None or field.type == "keyword":
+        raise FilterError(
+            f"field {name!r} is a {field.type} field, and {value!r} is not a bound for it"
+        )
+    return Condition(name, operator, (converted,))
 
 
 def _converted(field: Field, value: Any) -> Any:
@@ -140,16 +140,8 @@ def _is_date(value: str) -> bool:
         return False
 
 
-_OPERATORS: Final[Mapping[str, Callable[[str, Field | None, Any], Filter]]] = {
-    "==": _equal,
-    "!=": lambda name, field, value: Not(_equal(name, field, value)),
-    ">": _bound(">"),
-    ">=": _bound(">="),
-    "<": _bound("<"),
-    "<=": _bound("<="),
-    "in": _in,
-    "not in": lambda name, field, values: Not(_in(name, field, values)),
-}
+_BOUNDS: Final = (">", ">=", "<", "<=")
+_OPERATORS: Final = ("==", "!=", *_BOUNDS, "in", "not in")
 
 
 _REST: Final = "_haystack"

@@ -152,22 +152,20 @@ class WorkerPool(AbstractContextManager["WorkerPool[Q, A]"], Generic[Q, A]):
     module  whose `serve` calls `answer_requests`
     states  what each process gets first
     name    of a process, in the KlsaError that is raised if it ends early
-    One thread per process sends it requests in the order of submission. Processes exit when the
-    parent does.
+    Each has a thread that waits for answers. Processes exit when the parent does.
     """
 
     def __init__(self, module: str, states: Sequence[object], name: str) -> None:
         self._name = name
         self._workers: list[subprocess.Popen[bytes]] = []
-        self._unassigned: queue.SimpleQueue[subprocess.Popen[bytes]] = queue.SimpleQueue()
-        self._local = threading.local()
-        self._threads = ThreadPoolExecutor(len(states), initializer=self._take_process)
+        self._idle: queue.SimpleQueue[subprocess.Popen[bytes]] = queue.SimpleQueue()
+        self._threads = ThreadPoolExecutor(len(states))
         try:
             for state in states:
                 worker = start_worker(module)
                 self._workers.append(worker)
-                self._unassigned.put(worker)
                 self._send(worker, state, name)
+                self._idle.put(worker)
         except BaseException:
             self.close()
             raise
@@ -191,9 +189,6 @@ class WorkerPool(AbstractContextManager["WorkerPool[Q, A]"], Generic[Q, A]):
         for worker in self._workers:
             worker.communicate()
 
-    def _take_process(self) -> None:
-        self._local.worker = self._unassigned.get()
-
     @staticmethod
     def _send(worker: subprocess.Popen[bytes], value: object, name: str) -> None:
         if worker.returncode is not None:  # it died of an earlier request
@@ -204,13 +199,15 @@ class WorkerPool(AbstractContextManager["WorkerPool[Q, A]"], Generic[Q, A]):
             raise _died(worker, name) from error
 
     def _exchange(self, request: Q, name: str) -> A:
-        worker: subprocess.Popen[bytes] = self._local.worker
-        self._send(worker, request, name)
-        assert worker.stdout is not None
+        worker = self._idle.get()
         try:
+            self._send(worker, request, name)
+            assert worker.stdout is not None
             answer: A = pickle.load(worker.stdout)  # noqa: S301 - our child process
         except (EOFError, pickle.UnpicklingError) as error:
             raise _died(worker, name) from error
+        finally:
+            self._idle.put(worker)
         if isinstance(answer, Exception):
             raise answer
         return answer
