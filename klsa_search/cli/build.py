@@ -13,7 +13,6 @@ from klsa_search.cli.describe import (
     manifest_json,
     manifest_rows,
     reading_json,
-    unread_text,
     write_reading,
 )
 from klsa_search.cli.main import klsa_index
@@ -28,9 +27,9 @@ from klsa_search.cli.options import (
     source_options,
     workers_option,
 )
-from klsa_search.cli.output import echo, in_bytes, printable, write_facts, write_json
+from klsa_search.cli.output import echo, printable, write_facts, write_json
 from klsa_search.core.progress import format_duration
-from klsa_search.core.wording import counted
+from klsa_search.core.wording import counted, in_bytes
 from klsa_search.embedding.options import by_space
 
 if TYPE_CHECKING:
@@ -99,6 +98,7 @@ def build(
     cannot read it, replacing it needs your confirmation, or --replace without a terminal.
     """
     settings = chosen_settings(config, options)
+    from klsa_search.collection.opened_collection import unread_text
     from klsa_search.collection.opening import open_collection
     from klsa_search.indexing.build import build as build_index
     from klsa_search.storage.directories import is_index
@@ -235,6 +235,8 @@ def plan(
 
 
 def _write_plan(plan: Plan) -> None:
+    from klsa_search.collection.opened_collection import unread_text
+
     size = plan.size
     about = "" if size.documents == size.sampled else "about "
     sampled = f", {size.sampled:,} of them read" if size.sampled else ""

@@ -7,17 +7,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from klsa_search.cli.output import echo, echo_notes, in_bytes
+from klsa_search.cli.output import echo
 from klsa_search.core.build_settings import MAX_FIELDS
 from klsa_search.core.config import Settings
-from klsa_search.core.wording import counted, first_of
+from klsa_search.core.wording import counted, in_bytes
 
 if TYPE_CHECKING:
-    from klsa_search.collection.model import Problems, Unread
+    from klsa_search.collection.model import Problems
     from klsa_search.collection.opened_collection import OpenedCollection
     from klsa_search.storage.manifest import FieldsEntry, Manifest
 
-_KINDS = 5  # number of kinds of files to list
 _BATCHES = 5  # number of batches of writes to list
 _FRACTION: Final = re.compile(r"\.\d+")  # fraction of the second of a time
 
@@ -247,29 +246,6 @@ def drift_rows(drift: dict[str, Any] | None) -> list[tuple[str, str]]:
     ]
 
 
-def unread_text(unread: Unread) -> str:
-    """Return how many files of the source were not read, by kind, with the first of each."""
-    kinds = sorted(unread.kinds, key=lambda kind: (-unread.kinds[kind], kind))
-    counts = [f"{unread.kinds[kind]:,} {kind}" for kind in kinds[:_KINDS]]
-    if kinds[_KINDS:]:
-        counts.append(f"{sum(unread.kinds[kind] for kind in kinds[_KINDS:]):,} of other kinds")
-    first = ", ".join(unread.first[kind] for kind in kinds[:_KINDS])
-    left_out = any(kind.startswith(("excluded", "ignored")) for kind in kinds)
-    files = counted(unread.count, "file", "files and folders" if left_out else "")
-    links = "; --follow-links reads linked files" if "linked" in unread.kinds else ""
-    from klsa_search.collection.files.formats import missing_extra
-
-    lacking: dict[str, list[str]] = {}
-    for kind in kinds:
-        if kind.startswith(".") and (extra := missing_extra(Path(f"_{kind}"))):
-            lacking.setdefault(extra, []).append(kind)
-    extras = "".join(
-        f"; pip install 'klsa-search[{extra}]' reads {', '.join(suffixes)}"
-        for extra, suffixes in lacking.items()
-    )
-    return f"{files}: {', '.join(counts)} (first: {first}){links}{extras}"
-
-
 def reading_json(collection: OpenedCollection) -> dict[str, Any]:
     """Return what the last pass over a source has skipped, not read, numbered and recognised."""
     return {
@@ -282,22 +258,16 @@ def reading_json(collection: OpenedCollection) -> dict[str, Any]:
 
 def write_reading(collection: OpenedCollection) -> None:
     """Write to stderr what the last pass over a source has recognised, numbered and skipped."""
-    echo_notes(collection.notes)
-    if files := collection.numbered:
-        numbered = f"the documents of {first_of(files, 'file')} have no IDs and were numbered"
-        echo_notes([f"{numbered}; --id names a column of IDs"])
-    problems = collection.problems
-    records = problems.count - sum(problems.kinds.values())
-    line = [counted(records, "bad record")] if records else []
-    line += [f"{count:,} {kind}" for kind, count in sorted(problems.kinds.items())]
-    if line:
-        echo(f"skipped {', '.join(line)}; the first reasons:", err=True)
-    for reason in problems.reasons:
-        echo(f"  {reason}", err=True)
+    from klsa_search.collection.opened_collection import remarks
+
+    for line in remarks(collection):
+        echo(line, err=True)
 
 
 def write_unread(collection: OpenedCollection) -> None:
     """Write to stderr which files of the source were not read."""
+    from klsa_search.collection.opened_collection import unread_text
+
     if collection.unread.count:
         echo(f"not read: {unread_text(collection.unread)}", err=True)
 

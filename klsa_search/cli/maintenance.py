@@ -25,7 +25,6 @@ from klsa_search.cli.options import home_option, index_argument, json_option
 from klsa_search.cli.output import (
     Columns,
     echo,
-    in_bytes,
     numbers,
     printable,
     wrapped,
@@ -34,7 +33,7 @@ from klsa_search.cli.output import (
     write_list,
     write_table,
 )
-from klsa_search.core.wording import counted
+from klsa_search.core.wording import counted, in_bytes
 from klsa_search.errors import IndexNotFound, StoreError
 
 if TYPE_CHECKING:

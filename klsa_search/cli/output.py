@@ -161,12 +161,3 @@ def write_facts(facts: Sequence[tuple[str, str]]) -> None:
     width = max(len(name) for name, _ in facts)
     for name, value in facts:
         echo(f"{name.ljust(width)}  {value}")
-
-
-def in_bytes(size: float) -> str:
-    """Return a number of bytes as text: 12 B, 3.4 MiB."""
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if size < 1024:
-            return f"{size:.0f} B" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1024
-    return f"{size:.1f} TiB"

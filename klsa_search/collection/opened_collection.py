@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from klsa_search.collection.columns import option
+from klsa_search.collection.files.formats import missing_extra
 from klsa_search.collection.folder import FileCache
 from klsa_search.collection.intake import Intake
 from klsa_search.collection.model import Document, Judgement, Problems, Topic, Unread
 from klsa_search.collection.reading_options import CheckedReadingOptions
 from klsa_search.collection.vectors import RowVectorsLike, row_vectors, with_row_vectors
-from klsa_search.core.wording import first_of
+from klsa_search.core.wording import counted, first_of
 from klsa_search.errors import CollectionError
 
 
@@ -160,25 +161,50 @@ class OpenedCollection:
 
 
 _log = logging.getLogger(__name__)
+_KINDS = 5  # number of kinds of files to list
+
+
+def unread_text(unread: Unread) -> str:
+    """Return how many files of the source were not read, by kind, with the first of each."""
+    kinds = sorted(unread.kinds, key=lambda kind: (-unread.kinds[kind], kind))
+    counts = [f"{unread.kinds[kind]:,} {kind}" for kind in kinds[:_KINDS]]
+    if kinds[_KINDS:]:
+        counts.append(f"{sum(unread.kinds[kind] for kind in kinds[_KINDS:]):,} of other kinds")
+    first = ", ".join(unread.first[kind] for kind in kinds[:_KINDS])
+    left_out = any(kind.startswith(("excluded", "ignored")) for kind in kinds)
+    files = counted(unread.count, "file", "files and folders" if left_out else "")
+    links = "; --follow-links reads linked files" if "linked" in unread.kinds else ""
+    lacking: dict[str, list[str]] = {}
+    for kind in kinds:
+        if kind.startswith(".") and (extra := missing_extra(Path(f"_{kind}"))):
+            lacking.setdefault(extra, []).append(kind)
+    extras = "".join(
+        f"; pip install 'klsa-search[{extra}]' reads {', '.join(suffixes)}"
+        for extra, suffixes in lacking.items()
+    )
+    return f"{files}: {', '.join(counts)} (first: {first}){links}{extras}"
+
+
+def remarks(collection: OpenedCollection) -> list[str]:
+    """Return what the last pass has recognised, numbered and skipped, in lines."""
+    notes = collection.notes
+    if files := collection.numbered:
+        numbered = f"the documents of {first_of(files, 'file')} have no IDs and were numbered"
+        notes = [*notes, f"{numbered}; --id names a column of IDs (in Python columns=)"]
+    problems = collection.problems
+    records = problems.count - sum(problems.kinds.values())
+    skipped = [counted(records, "bad record")] if records else []
+    skipped += [f"{count:,} {kind}" for kind, count in sorted(problems.kinds.items())]
+    lines = [f"skipped {', '.join(skipped)}; the first reasons:"] if skipped else []
+    return [*(f"note: {note}" for note in notes), *lines, *(f"  {r}" for r in problems.reasons)]
 
 
 def warn_of_skipped(collection: OpenedCollection) -> None:
-    """Log warnings about the last pass: records skipped, files not read, documents numbered, notes.
+    """Log what the last pass has not read, recognised, numbered and skipped.
 
     For functions that open a source themselves, so that the caller has no collection to inspect.
     """
-    name, problems, unread = collection.name, collection.problems, collection.unread
-    if problems.count:
-        _log.warning("%s: %d skipped; the first: %s", name, problems.count, problems.reasons[0])
-    if unread.count:
-        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(unread.kinds.items()))
-        first = next(iter(unread.first.values()))
-        _log.warning("%s: %d not read (%s); the first: %s", name, unread.count, kinds, first)
-    for note in collection.notes:
-        _log.warning("%s", note)
-    if collection.numbered:
-        _log.warning(
-            "%s: the documents of %s have no id and are numbered; name a column of ids by columns=",
-            name,
-            ", ".join(collection.numbered),
-        )
+    unread = collection.unread
+    not_read = [f"not read: {unread_text(unread)}"] if unread.count else []
+    for line in (*not_read, *remarks(collection)):
+        _log.warning("%s: %s", collection.name, line.removeprefix("note: ").strip())

@@ -1,4 +1,4 @@
-"""Parts of messages: counts of things, and the name that was probably meant; sets of words."""
+"""Parts of messages: numbers of things and bytes, and the name that was probably meant."""
 
 from __future__ import annotations
 
@@ -13,6 +13,19 @@ def counted(number: int, thing: str, things: str = "") -> str:
     ('1 document', '1,200 documents', '0 batches')
     """
     return f"{number:,} {thing if number == 1 else things or thing + 's'}"
+
+
+def in_bytes(size: float) -> str:
+    """Return a number of bytes as text.
+
+    >>> in_bytes(12), in_bytes(3.4 * 2**20)
+    ('12 B', '3.4 MiB')
+    """
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if size < 1024:
+            return f"{size:.0f} B" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:.1f} TiB"
 
 
 def first_of(names: Sequence[str], thing: str) -> str:

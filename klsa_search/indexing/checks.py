@@ -15,7 +15,7 @@ from klsa_search.collection.opened_collection import OpenedCollection
 from klsa_search.core.config import Settings
 from klsa_search.core.field_weights import TEXT, TITLE
 from klsa_search.core.parallel import memory_limit
-from klsa_search.core.wording import counted
+from klsa_search.core.wording import counted, in_bytes
 from klsa_search.errors import CollectionError, SettingsError, StoreError
 from klsa_search.indexing.estimate import Size, memory_needed
 from klsa_search.indexing.reading import StoredCollection
@@ -109,14 +109,10 @@ def refuse_beyond_memory(
     if needed > memory:
         other = "set passages = 'off'" if kind == "passages" else "divide them into more partitions"
         raise SettingsError(
-            f"memory = {_shown(memory)} is not enough: {number} need {_shown(needed)}; allow more, "
-            f"{other}, or build from fewer documents",
+            f"memory = {in_bytes(memory)} is not enough: {number} need {in_bytes(needed)}; allow "
+            f"more, {other}, or build from fewer documents",
             field="memory",
         )
-
-
-def _shown(size: int) -> str:
-    return f"{size / 2**30:.2f} GiB" if size >= 2**30 else f"{size / 2**20:.0f} MiB"
 
 
 _ALLOW = "allow it (--replace, in Python replace=True)"

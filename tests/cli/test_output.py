@@ -4,7 +4,8 @@ import sys
 import click
 import pytest
 
-from klsa_search.cli.output import Column, in_bytes, write_json, write_table
+from klsa_search.cli.output import Column, write_json, write_table
+from klsa_search.core.wording import in_bytes
 
 from .conftest import Terminal
 

@@ -28,7 +28,7 @@ def test_a_budget_too_small_is_reported_by_the_estimate_and_refused_by_the_build
     assert "limit of 1.0 MiB is too small for one partition" in told.out
     done = shell("klsa-index", "build", cars, "--name", "cars", "--memory", "1MiB")
     assert done.code == 2
-    assert "error: memory = 1 MiB is not enough: about 4 documents need" in done.err
+    assert "error: memory = 1.0 MiB is not enough: about 4 documents need" in done.err
 
 
 @pytest.mark.parametrize("command", [["plan"], ["build", "--name", "cars"]])

@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 
 import klsa_search as klsa
-from klsa_search.cli.describe import unread_text
 from klsa_search.collection import open_collection
 from klsa_search.collection.files import archives, reading
 from klsa_search.collection.folder import FileCache
+from klsa_search.collection.opened_collection import unread_text
 from klsa_search.core import installation
 from klsa_search.errors import CollectionError, MissingExtra
 

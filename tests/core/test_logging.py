@@ -33,27 +33,26 @@ def told(caplog):
     return [(each.name.partition(".")[0], each.getMessage()) for each in caplog.records]
 
 
-SKIPPED = "reports: 1 skipped; the first: "
-UNREAD = "reports: 1 not read (1 .png); the first: picture.png"
-NUMBERED = "b.jsonl have no id and are numbered"
+SKIPPED = "reports: skipped 1 bad record; the first reasons:"
+UNREAD = "reports: not read: 1 file: 1 .png (first: picture.png)"
+NUMBERED = "b.jsonl have no IDs and were numbered"
 
 
 def test_a_build_warns_of_what_it_left_out(folder, tmp_path, caplog):
     build(folder, name="t", home=tmp_path / "index", format="jsonl", on_error="skip").close()
     assert {name for name, _ in told(caplog)} == {"klsa_search"}
-    skipped, unread, numbered = (message for _, message in told(caplog))
-    assert skipped.startswith(SKIPPED)
-    assert unread == UNREAD
+    unread, numbered, skipped, reason = (message for _, message in told(caplog))
+    assert (unread, skipped) == (UNREAD, SKIPPED)
     assert NUMBERED in numbered
+    assert "a.jsonl:2: invalid JSON" in reason
 
 
 def test_an_addition_warns_too(folder, tmp_path, caplog):
     index = build([GOOD], name="t", home=tmp_path / "index")
     (folder / "b.jsonl").unlink()
     assert index.add(folder, format="jsonl", on_error="skip") == 1
-    skipped, unread = (message for _, message in told(caplog))
-    assert skipped.startswith(SKIPPED)
-    assert unread == UNREAD
+    unread, skipped, _ = (message for _, message in told(caplog))
+    assert (unread, skipped) == (UNREAD, SKIPPED)
 
 
 def test_a_collection_reports_to_its_reader_only(folder, tmp_path, caplog):

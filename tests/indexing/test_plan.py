@@ -144,12 +144,13 @@ def test_a_build_that_cannot_be_divided_is_refused_and_leaves_the_old_index(tmp_
         patched.setattr(sys.modules["klsa_search.indexing.generation_builder"], "read", too_early)
         for options in ({}, {"preset": "paper"}, {"partitions": 1}):
             with pytest.raises(
-                SettingsError, match=r"memory = 0 MiB is not enough: about 600 documents need \d+"
+                SettingsError,
+                match=r"memory = 10.0 KiB is not enough: about 600 documents need \d+",
             ):
                 build(path, name="a", home=tmp_path, memory="10KiB", **options)
     records = ({"id": str(n), "text": text} for n, text in enumerate(TEXTS))
     with pytest.raises(
-        SettingsError, match=r"memory = 1 MiB is not enough: 600 documents need \d+ MiB; allow"
+        SettingsError, match=r"memory = 1.0 MiB is not enough: 600 documents need [\d.]+ MiB"
     ):
         build(records, name="a", home=tmp_path, memory="1MiB", replace=True)
     assert len(open_index(tmp_path / "a")) == 600
