@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
-from klsa_search.collection.reading_options import OnError
+from klsa_search.collection.reading_options import CheckedReadingOptions, ColumnOptions
 from klsa_search.core.config import PRESETS, Settings
 from klsa_search.core.plugins import PluginName
 from klsa_search.core.settings_group import OptionDisplay
@@ -121,7 +121,7 @@ embedder_option = click.option(
 
 
 def source_options(function: F) -> F:
-    """Add the options that control how SOURCE is read.
+    """Add the options that control how SOURCE is read: see `CheckedReadingOptions`.
 
     The command gets those that were given as `reading`, keyword arguments of `open_collection`; for
     a SOURCE of - it gets standard input.
@@ -129,9 +129,9 @@ def source_options(function: F) -> F:
 
     @wraps(function)
     def reading(*args: Any, source: str, **kwargs: Any) -> Any:
-        columns = {role: kwargs.pop(f"{role}_column") or None for role in ("id", "title", "text")}
-        options = {name: kwargs.pop(name) or None for name in ("data", *_READING)}
-        options["columns"] = without_none(columns) or None
+        named = {name: kwargs.pop(name) for name in ColumnOptions.model_fields}
+        options = {name: kwargs.pop(name) for name in ("data", *_READING)}
+        options["columns"] = ColumnOptions.checked(without_none(named)).columns or None
         return function(
             *args,
             source=sys.stdin.buffer if source == "-" else source,
@@ -139,79 +139,13 @@ def source_options(function: F) -> F:
             **kwargs,
         )
 
-    options: tuple[Callable[[Any], Any], ...] = (
-        data_option,
-        click.option(
-            "--format", metavar="NAME", help="Read SOURCE in this format  [default: detected]"
-        ),
-        click.option(
-            "--on-error",
-            type=click.Choice(get_args(OnError)),
-            help="Stop at a bad record or unreadable file, or skip and count it  [default: stop]",
-        ),
-        click.option(
-            "--follow-links/--no-follow-links",
-            default=None,
-            help="Follow symbolic links in a SOURCE folder  [default: no]",
-        ),
-        click.option(
-            "--exclude",
-            metavar="GLOB",
-            multiple=True,
-            help="Leave out files and folders of a SOURCE folder or archive by a pattern as in "
-            ".gitignore, such as *.log or drafts/; one that begins with ! reads what others leave "
-            "out; repeatable",
-        ),
-        click.option(
-            "--sections/--no-sections",
-            default=None,
-            help="Make one document of each section, page or chapter of the files in a folder  "
-            "[default: no]",
-        ),
-        click.option(
-            "--encoding",
-            metavar="NAME",
-            help="Read CSV and texts in this encoding, such as cp1251 or shift_jis  "
-            "[default: detected]",
-        ),
-        click.option(
-            "--records",
-            metavar="PATH",
-            help="Read the list at this path of a JSON object, such as data.cards  [default: the "
-            "list with most text]",
-        ),
-        click.option(
-            "--id",
-            "id_column",
-            metavar="COLUMN",
-            help="Take document IDs from this column  [default: id]",
-        ),
-        click.option(
-            "--title", "title_column", metavar="COLUMN", help="Take titles from this column"
-        ),
-        click.option(
-            "--text",
-            "text_column",
-            metavar="COLUMN",
-            multiple=True,
-            help="Take texts from this column; repeatable, the columns are joined. Other columns "
-            "become metadata",
-        ),
-    )
-    for option in reversed(options):
-        reading = option(reading)
-    return cast(F, reading)
+    named = settings_options(model=ColumnOptions)(cast(F, reading))
+    return data_option(settings_options(*_READING, model=CheckedReadingOptions)(named))
 
 
-_READING: Final = (
-    "format",
-    "on_error",
-    "follow_links",
-    "exclude",
-    "sections",
-    "encoding",
-    "records",
-)
+_READING: Final = [
+    name for name in CheckedReadingOptions.model_fields if name not in ("data", "columns")
+]
 
 
 class PluginChoice(click.Choice[str]):

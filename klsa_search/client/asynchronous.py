@@ -20,7 +20,6 @@ from klsa_search.client.protocol import (
     Answer,
     Batch,
     Call,
-    FileReading,
     Record,
     Service,
     as_json,
@@ -31,6 +30,7 @@ from klsa_search.client.protocol import (
     stream_records,
 )
 from klsa_search.client.results import FileResult
+from klsa_search.collection.reading_options import FileReading
 from klsa_search.core.config import IndexSettings
 from klsa_search.core.service_reports import Job
 from klsa_search.search.sync import SyncResult

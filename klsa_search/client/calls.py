@@ -9,7 +9,7 @@ import time
 from collections.abc import AsyncIterable, Iterable, Mapping
 from typing import Any, Final, Literal, Unpack
 
-from klsa_search.client.protocol import Call, FileReading, path_part, with_lists, without_arrays
+from klsa_search.client.protocol import Call, path_part, with_lists, without_arrays
 from klsa_search.client.results import (
     ExcerptJson,
     FacetJson,
@@ -25,6 +25,7 @@ from klsa_search.client.results import (
     read,
 )
 from klsa_search.collection.model import Document
+from klsa_search.collection.reading_options import FileReading
 from klsa_search.core.arguments import checked_argument, checked_items
 from klsa_search.core.config import IndexSettings
 from klsa_search.core.parameters import MatchName, SearchParameters

@@ -6,11 +6,11 @@ import inspect
 import json
 import os
 import time
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import update_wrapper
 from pathlib import Path
-from typing import Any, Final, Generic, TypedDict, TypeVar
+from typing import Any, Final, Generic, TypeVar
 from urllib.parse import quote
 
 import httpx
@@ -176,16 +176,6 @@ def path_part(text: str) -> str:
             f"`{text}` cannot be sent in an address, which it would change; rename it", field="id"
         )
     return quote(text, safe="")
-
-
-class FileReading(TypedDict, total=False):
-    """How a service reads a file: those of `ReadingOptions` that are about one file."""
-
-    columns: Mapping[str, str | Sequence[str] | None] | None
-    format: str | None
-    encoding: str | None
-    records: str | None
-    sections: bool
 
 
 F = TypeVar("F", bound=Callable[..., Any])

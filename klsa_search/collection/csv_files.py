@@ -7,7 +7,6 @@ import io
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -247,7 +246,7 @@ def documents(path: Path, intake: Intake, kind: Literal["csv", "tsv"]) -> Iterat
     cells = first.cells
 
     def ahead() -> Iterator[list[Any]]:
-        lenient = Intake(replace(intake.options, on_error="skip"))
+        lenient = Intake(intake.options.model_copy(update={"on_error": "skip"}))
         with suppress(TruncatedFile):
             yield from (row.cells for row in islice(_rows(path, lenient, kind, dialect), 1, None))
 

@@ -45,7 +45,6 @@ from klsa_search.collection.public_collections import (
 )
 from klsa_search.collection.reading_options import (
     CheckedReadingOptions,
-    Folders,
     PathLike,
     ReadingOptions,
 )
@@ -140,7 +139,8 @@ def _opened(source: Any, options: CheckedReadingOptions) -> OpenedCollection:
     if source == PYTHON_DOCS:
         return _python_docs(options)
     if source in COLLECTIONS:
-        path = find(source, _folders(options.data))
+        folders = collection_directories() if options.data is None else list(options.data)
+        path = find(source, folders)
         return smart_collection(source, path, options, Selection(follow_links=True), target=source)
     path = Path(source)
     if not path.exists():
@@ -229,29 +229,20 @@ def _refuse_unused_options(
 ) -> None:
     """Raise CollectionError for an option that a format does not have."""
     check_encoding(options.encoding)
-    has_columns = kind in TABLE_READERS or (kind == "text" and has_files)
-    faults = []
-    if options.columns != PLAIN and not has_columns:
-        faults.append(
-            (
-                f"columns.{next(iter(options.columns.as_mapping()))}",
-                f"the format {kind} has no columns; formats with columns are: "
-                f"{', '.join(TABLE_READERS)}, and text if it is a folder with such files",
-            )
-        )
-    if options.exclude and not has_files:
-        faults.append(("exclude", "a file; exclude is for folders and archives of files"))
-    if options.sections and kind != "text":
-        faults.append(("sections", f"the format {kind} has no sections; only text files have"))
-    if options.encoding is not None and kind not in ("csv", "references", "text", "tsv"):
-        faults.append(
-            (
-                "encoding",
-                f"the format {kind} has an encoding of its own; leave out --encoding (in Python "
-                "encoding=), which is for csv, tsv, references and text",
-            )
-        )
-    for field, fault in faults:
+    field = fault = ""
+    if options.columns != PLAIN and not (kind in TABLE_READERS or (kind == "text" and has_files)):
+        field = f"columns.{next(iter(options.columns.as_mapping()))}"
+        fault = f"the format {kind} has no columns; formats with columns are: "
+        fault += f"{', '.join(TABLE_READERS)}, and text if it is a folder with such files"
+    elif options.exclude and not has_files:
+        field, fault = "exclude", "a file; exclude is for folders and archives of files"
+    elif options.sections and kind != "text":
+        field, fault = "sections", f"the format {kind} has no sections; only text files have"
+    elif options.encoding is not None and kind not in ("csv", "references", "text", "tsv"):
+        field = "encoding"
+        fault = f"the format {kind} has an encoding of its own; leave out --encoding (in Python "
+        fault += "encoding=), which is for csv, tsv, references and text"
+    if fault:
         raise CollectionError(f"{path}: {fault}", field=field)
 
 
@@ -398,9 +389,3 @@ def _frame_rows(frame: Any) -> Iterator[Mapping[str, Any]]:
     is_polars = hasattr(frame, "iter_rows")
     for row in frame.iter_rows() if is_polars else frame.itertuples(index=False, name=None):
         yield dict(zip(names, map(json_value, row), strict=True))
-
-
-def _folders(data: Folders | None) -> list[Path]:
-    if data is None:
-        return collection_directories()
-    return list(map(Path, [data] if isinstance(data, str | os.PathLike) else data))

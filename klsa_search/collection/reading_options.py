@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
-from types import NoneType
-from typing import Any, Final, Literal, Self, TypedDict, get_args
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, Self, TypedDict, get_args
+
+from pydantic import BeforeValidator, ConfigDict, Field, ValidationError
 
 from klsa_search.collection.columns import PLAIN, Columns, ColumnsLike
-from klsa_search.core.arguments import name_of
+from klsa_search.core.settings_group import OptionDisplay, SettingsGroup, as_tuple, first_fault
 from klsa_search.errors import CollectionError
 
 PathLike = str | os.PathLike[str]
@@ -27,7 +28,17 @@ FORMATS: Final = ("beir", *get_args(FormatName))
 """Names of all formats; beir is a folder."""
 
 
-class ReadingOptions(TypedDict, total=False):
+class FileReading(TypedDict, total=False):
+    """Keyword arguments for reading one file."""
+
+    format: str | None
+    columns: ColumnsLike | None
+    sections: bool
+    encoding: str | None
+    records: str | None
+
+
+class ReadingOptions(FileReading, total=False):
     """Keyword arguments of `open_collection` for reading a source, to be passed as `**reading`.
 
     >>> lenient: ReadingOptions = {"format": "jsonl", "on_error": "skip"}
@@ -35,84 +46,93 @@ class ReadingOptions(TypedDict, total=False):
     6
     """
 
-    format: str | None
     on_error: OnError
     data: Folders | None
     follow_links: bool
     exclude: str | Sequence[str]
-    columns: ColumnsLike | None
-    sections: bool
-    encoding: str | None
-    records: str | None
 
 
-_TYPES: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {
-    "follow_links": ((bool,), name_of(bool)),
-    "sections": ((bool,), name_of(bool)),
-    "encoding": ((str, NoneType), name_of(str)),
-    "records": ((str, NoneType), "the path of a list, such as data.cards"),
-}
-"""Types of options, and what to give, for a message."""
+class ColumnOptions(SettingsGroup):
+    """Columns of documents, as commands and requests name them; blank for none."""
+
+    id: Annotated[str | None, OptionDisplay(metavar="COLUMN", default="id")] = Field(
+        None, description="take document IDs from this column; blank: number the documents"
+    )
+    title: Annotated[str | None, OptionDisplay(metavar="COLUMN", default="title")] = Field(
+        None, description="take titles from this column; blank: from none"
+    )
+    text: Annotated[tuple[str, ...], BeforeValidator(as_tuple), OptionDisplay(metavar="COLUMN")] = (
+        Field(
+            (),
+            description="take texts from these columns, which are joined; blank: from none. Other "
+            "columns become metadata",
+        )
+    )
+
+    @property
+    def columns(self) -> dict[str, str | list[str] | None]:
+        """The argument `columns` of `open_collection`."""
+        columns: dict[str, str | list[str] | None] = {}
+        for role, name in (("id", self.id), ("title", self.title)):
+            if name is not None:
+                columns[role] = name if name.strip() else None
+        if self.text:
+            columns["text"] = [name for name in self.text if name.strip()] or None
+        return columns
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckedReadingOptions:
+class FileOptions(SettingsGroup):
+    """How one file is read, as programs, commands and requests say it."""
+
+    format: Annotated[
+        Literal["beir", FormatName] | None, OptionDisplay(metavar="NAME", default="detected")
+    ] = Field(None, description="read this format")
+    sections: bool = Field(
+        False, description="make one document of each section, page or chapter of a text"
+    )
+    encoding: Annotated[str | None, OptionDisplay(metavar="NAME", default="detected")] = Field(
+        None, description="read CSV and texts in this encoding, such as cp1251 or shift_jis"
+    )
+    records: Annotated[
+        str | None, OptionDisplay(metavar="PATH", default="the list with most text")
+    ] = Field(None, description="read the list at this path of a JSON object, such as data.cards")
+
+
+class CheckedReadingOptions(FileOptions):
     """Options for reading a source: values of `ReadingOptions`, checked."""
 
-    format: str | None = None
-    on_error: OnError = "stop"
-    data: Folders | None = None
-    follow_links: bool = False
-    exclude: tuple[str, ...] = ()
-    columns: Columns = PLAIN
-    sections: bool = False
-    encoding: str | None = None
-    records: str | None = None
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    on_error: OnError = Field(
+        "stop", description="stop at a bad record or unreadable file, or skip and count it"
+    )
+    data: Annotated[
+        tuple[Annotated[Path, Field(strict=False)], ...] | None, BeforeValidator(as_tuple)
+    ] = None
+    follow_links: bool = Field(False, description="follow symbolic links in a SOURCE folder")
+    exclude: Annotated[
+        tuple[str, ...], BeforeValidator(as_tuple), OptionDisplay(metavar="GLOB")
+    ] = Field(
+        (),
+        description="leave out files and folders of a SOURCE folder or archive by a pattern as in "
+        ".gitignore, such as *.log or drafts/; one that begins with ! reads what others leave out",
+    )
+    columns: Annotated[Columns, BeforeValidator(Columns.of)] = PLAIN
 
     @classmethod
     def checked(cls, options: Mapping[str, Any]) -> Self:
         """Return the options of keyword arguments; CollectionError names the first invalid one."""
-        names = [field.name for field in fields(cls)]
-        options = {n: list(v) if isinstance(v, Iterator) else v for n, v in options.items()}
-        for name, value in options.items():
-            if name not in names:
-                listed_names = ", ".join(sorted(names))
-                fault = f"unknown option {name!r}; the options are: {listed_names}"
-            elif name == "format" and value not in (None, *FORMATS):
-                fault = f"unknown format {value!r}; the formats are: {', '.join(FORMATS)}"
-            elif name == "on_error" and value not in get_args(OnError):
-                fault = f"on_error = {value!r} is not valid; give 'stop' or 'skip'"
-            elif name in _TYPES and not isinstance(value, _TYPES[name][0]):
-                fault = f"{name} = {value!r} is not valid; give {_TYPES[name][1]}"
-            elif name == "exclude" and not _are_all(value, (str,)):
-                fault = f"exclude = {value!r} is not valid; give a pattern or a list of them"
-            elif name == "data" and value is not None and not _are_all(value, (str, os.PathLike)):
-                fault = f"data = {value!r} is not valid; give a folder or a list of them"
-            else:
-                continue
-            raise CollectionError(fault, field=name)
-        exclude = options.get("exclude", ())
-        exclude = (exclude,) if isinstance(exclude, str) else tuple(exclude)
-        return cls(**{**options, "exclude": exclude, "columns": Columns.of(options.get("columns"))})
+        try:
+            return cls(**options)
+        except ValidationError as error:
+            message, field = first_fault(error, cls, "option")
+            raise CollectionError(message, field=field) from None
 
     def stored(self) -> dict[str, Any]:
         """Return the options that are not defaults as JSON values, without `data`."""
-        changed = {
-            name: getattr(self, name)
-            for name in ("format", "on_error", "follow_links", "sections", "encoding", "records")
-            if getattr(self, name) != getattr(DEFAULTS, name)
-        }
-        if self.exclude:
-            changed["exclude"] = list(self.exclude)
-        if self.columns != PLAIN:
-            changed["columns"] = self.columns.as_mapping()
-        return changed
-
-
-def _are_all(value: Any, types: tuple[type, ...]) -> bool:
-    """Return whether a value has one of these types, or all its elements do."""
-    values = value if isinstance(value, Collection) else [value]
-    return all(isinstance(element, types) for element in values)
+        options = self.model_dump(mode="json", exclude={"data", "columns"}, exclude_defaults=True)
+        columns = self.columns.as_mapping()
+        return {**options, "columns": columns} if columns else options
 
 
 DEFAULTS: Final = CheckedReadingOptions()

@@ -12,7 +12,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from typing import Annotated, Any, Final, Literal, Self, TypedDict, TypeVar, cast, get_args
 
 from pydantic import (
@@ -28,7 +28,7 @@ from pydantic import (
 
 from klsa_search.core.field_weights import FieldWeights, parse_weights, write_weights
 from klsa_search.core.plugins import PluginName
-from klsa_search.core.settings_group import OptionDisplay, SettingsGroup, conflict
+from klsa_search.core.settings_group import OptionDisplay, SettingsGroup, as_tuple, conflict
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -207,19 +207,7 @@ MAX_NAMES: Final = 100
 """Fields to sort by, to count or to return, and examples of relevance feedback, at most."""
 
 
-def _as_tuple(value: object) -> object:
-    """Return the items of a list or another iterable as a tuple, and everything else as it is.
-
-    A text is one name.
-    """
-    if isinstance(value, str):
-        return (value,)
-    if isinstance(value, Iterable) and not isinstance(value, bytes | Mapping):
-        return tuple(value)
-    return value
-
-
-Names = Annotated[tuple[Text, ...], BeforeValidator(_as_tuple), Field(max_length=MAX_NAMES)]
+Names = Annotated[tuple[Text, ...], BeforeValidator(as_tuple), Field(max_length=MAX_NAMES)]
 
 
 class SearchParameters(TypedDict, total=False):

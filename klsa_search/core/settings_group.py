@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from os import PathLike
 from types import MappingProxyType
 from typing import Any, Final, Self
 
@@ -103,3 +104,15 @@ def conflict(field: str, reason: str, value: object) -> PydanticCustomError:
     """Return the error of a validator that names the parameter to change."""
     context = {"field": field, "reason": reason, "value": repr(value)}
     return PydanticCustomError("misfit", "{field} = {value}: {reason}", context)
+
+
+def as_tuple(value: object) -> object:
+    """Return the items of an iterable as a tuple, and everything else as it is.
+
+    A text or a path is one item.
+    """
+    if isinstance(value, str | PathLike):
+        return (value,)
+    if isinstance(value, Iterable) and not isinstance(value, bytes | Mapping):
+        return tuple(value)
+    return value

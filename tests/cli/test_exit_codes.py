@@ -11,7 +11,6 @@ BUILD = ["klsa-index", "build", "cars.jsonl", "--name", "cars"]
 @pytest.mark.parametrize(
     "arguments",
     [
-        [*BUILD, "--format", "foo"],
         ["klsa-index", "build", "cars.jsonl", "--name", "../c"],
         [*BUILD, "--language", "klingon"],
         [*BUILD, "--stemmer", "axe"],

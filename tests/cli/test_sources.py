@@ -28,6 +28,14 @@ def test_a_table_from_standard_input_with_columns_of_its_own(shell, typed):
     assert (hit["id"], hit["title"]) == ("7", "Pump")
 
 
+def test_a_blank_column_is_none(shell, typed):
+    typed("id,title,text\n7,Pump,It leaks\n")
+    build = ("klsa-index", "build", "-", "--name", "pumps", "--id", "", "--title", "")
+    assert len(shell(*build, "--json").json["numbered"]) == 1
+    [hit] = shell("klsa-search", "pumps", "leaks", "--json").json["hits"]
+    assert (hit["id"], hit["title"], hit["metadata"]) == ("1", "", {"id": "7", "title": "Pump"})
+
+
 def test_numbered_ids_are_reported_and_never_added(shell, tmp_path):
     table = tmp_path / "a.csv"
     table.write_text("title,text\nPump,leaks\nFan,hums\n")

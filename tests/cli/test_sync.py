@@ -85,3 +85,12 @@ def test_the_options_of_the_build_are_those_of_a_sync(shell, tmp_path):
     assert done.out == "cars: 0 added, 0 changed, 0 deleted, 2 unchanged; 2 in total\n"
     assert "skipped 1 bad record" in done.err
     assert shell("klsa-index", "sync", "cars", table, "--on-error", "stop").code == 1
+
+
+def test_a_sync_takes_back_an_option_of_the_build(shell, tmp_path):
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "a.md").write_text("# Belt\n\nworn\n\n# Horn\n\nsilent\n")
+    assert shell("klsa-index", "build", folder, "--name", "cars", "--sections").code == 0
+    done = shell("klsa-index", "sync", "cars", folder, "--no-sections")
+    assert done.out == "cars: 1 added, 0 changed, 2 deleted, 0 unchanged; 1 in total\n"

@@ -279,7 +279,7 @@ def test_empty_is_a_value(tmp_path):
 def test_wrong_arguments(tmp_path):
     with pytest.raises(CollectionError, match="the collections are: cacm"):
         open_collection(tmp_path / "nowhere")
-    with pytest.raises(CollectionError, match="unknown format 'yaml'"):
+    with pytest.raises(CollectionError, match="format = 'yaml': must be 'beir', 'csv'"):
         open_collection(tmp_path, format="yaml")
     with pytest.raises(CollectionError, match="on_error = 'ignore'"):
         open_collection(tmp_path, on_error="ignore")

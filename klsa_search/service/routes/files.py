@@ -6,14 +6,19 @@ import asyncio
 import time
 from collections.abc import Coroutine
 from pathlib import Path
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, Self, TypeVar, cast
 
 from fastapi import Request, Response
 from pydantic import Field
 from starlette.requests import ClientDisconnect
 
 from klsa_search.collection.model import Document, Problems
-from klsa_search.collection.reading_options import FormatName
+from klsa_search.collection.reading_options import (
+    ColumnOptions,
+    FileOptions,
+    FileReading,
+    FormatName,
+)
 from klsa_search.errors import KlsaError, QueryError
 from klsa_search.search.batches import (
     BATCH_CHARACTERS,
@@ -28,7 +33,7 @@ from klsa_search.service.index_service import IndexService
 from klsa_search.service.middleware.bodies import UNLIMITED
 from klsa_search.service.received_files import received
 from klsa_search.service.routes.documents import body_of
-from klsa_search.service.schemas.base import Answer, Name, RequestModel, elapsed
+from klsa_search.service.schemas.base import Answer, RequestModel, elapsed
 from klsa_search.service.schemas.documents import ProblemCounts
 
 router = router_for("write", body=UNLIMITED)
@@ -38,40 +43,19 @@ T = TypeVar("T")
 _LONGEST_NAME: Final = 255  # bytes of a file name, as most file systems limit it
 
 
-class FileRequest(RequestModel):
+class FileRequest(ColumnOptions, FileOptions, RequestModel):
     """The parameters of PUT /indexes/{name}/files/{file}."""
 
-    id: Name | None = Field(None, description="column of the IDs; blank: rows are numbered")
-    title: Name | None = Field(None, description="column of the titles; blank: none")
-    text: list[Name] | None = Field(
-        None, description="columns of the texts, which are joined; blank: none"
-    )
-    format: FormatName | None = Field(None, description="format of the file; by default detected")
-    encoding: Name | None = Field(
-        None, description="encoding of CSV and texts, such as cp1251; by default detected"
-    )
-    records: Name | None = Field(
-        None, description="path of the list in an object of JSON; by default that with most text"
-    )
-    sections: bool = Field(
-        False, description="make one document of each section, page or chapter of a text"
-    )
+    format: FormatName | None = Field(None, description="read this format")  # no folder
     preview: int | None = Field(
         None, ge=1, le=20, description="add nothing; answer the first documents, at most so many"
     )
 
     @property
-    def reading(self) -> dict[str, Any]:
+    def reading(self) -> FileReading:
         """The keyword arguments of `open_collection`."""
-        texts = None if self.text is None else [name for name in self.text if name.strip()]
-        chosen = {"id": self.id, "title": self.title, "text": texts}
-        return {
-            "columns": {role: named or None for role, named in chosen.items() if named is not None},
-            "format": self.format,
-            "encoding": self.encoding,
-            "records": self.records,
-            "sections": self.sections,
-        }
+        options = {name: getattr(self, name) for name in FileOptions.model_fields}
+        return cast(FileReading, {**options, "columns": self.columns})
 
 
 class UnreadFiles(Answer):
