@@ -52,7 +52,7 @@ def alias(name: str | None, index: str | None, delete: bool, home: Path, as_json
 
     The change is atomic: requests for NAME use either the old or the new index.
     """
-    from klsa_search.storage.catalog import aliases_in, delete_alias, set_alias
+    from klsa_search.storage.aliases import aliases_in, delete_alias, set_alias
 
     if delete != (name is not None and index is None):
         raise click.UsageError("give NAME and INDEX, or NAME and --delete, or no arguments")
@@ -103,8 +103,8 @@ def info(path: Path, as_json: bool) -> None:
     """Show the contents, settings and build of an index."""
     from klsa_search.storage.current import current_build
     from klsa_search.storage.generations import committed_generations
-    from klsa_search.storage.manifest import current_manifest
     from klsa_search.storage.partitions import documents_of, is_partitioned, manifest_in_use
+    from klsa_search.storage.query_settings import current_manifest
 
     divided = is_partitioned(path)
     generations = documents_of(current_build(path))

@@ -87,9 +87,10 @@ def settings(path: Path, reset: bool, as_json: bool, **options: Any) -> None:
     Changes take effect at once and survive rebuilds. klsa-index refit changes other settings.
     """
     from klsa_search.search.configuration import change_settings
-    from klsa_search.storage.catalog import followed
+    from klsa_search.storage.aliases import followed
     from klsa_search.storage.current import current_build
-    from klsa_search.storage.manifest import current_settings, read_manifest
+    from klsa_search.storage.manifest import read_manifest
+    from klsa_search.storage.query_settings import current_settings
 
     changes = without_none(options)
     if reset and changes:
@@ -250,7 +251,7 @@ def analytics(
 ) -> None:
     """Show frequent and failing queries that klsa-serve --analytics recorded."""
     from klsa_search.service.analytics import reports
-    from klsa_search.storage.catalog import followed
+    from klsa_search.storage.aliases import followed
     from klsa_search.storage.current import current_build
 
     path = followed(path)

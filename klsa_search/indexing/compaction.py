@@ -59,7 +59,7 @@ from klsa_search.search.state.state import State
 from klsa_search.storage.arrays import ArrayWriter, write_arrays, write_lists, write_vocabulary
 from klsa_search.storage.columns.column import ColumnArrays, ColumnFiles
 from klsa_search.storage.columns.writer import are_codes
-from klsa_search.storage.documents import PASSAGE_DOCUMENTS, write_live_documents
+from klsa_search.storage.documents import write_live_documents
 from klsa_search.storage.files import write_fresh
 from klsa_search.storage.forward_index import Forward
 from klsa_search.storage.generations import describe_files, new_generation
@@ -72,6 +72,7 @@ from klsa_search.storage.manifest import (
     plugins_of,
 )
 from klsa_search.storage.names import MANIFEST, PASSAGES
+from klsa_search.storage.passages import PASSAGE_DOCUMENTS
 from klsa_search.storage.vectors import write_vectors
 
 _ROWS: Final = 2**15

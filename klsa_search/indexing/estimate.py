@@ -18,7 +18,7 @@ from klsa_search.indexing.weighing import solved_dimensions, stores_rows
 from klsa_search.kernels.document_kernel import EXACT
 from klsa_search.search.rankers import needs_eigenvectors
 from klsa_search.storage.columns.declared import DeclaredFields, fitting
-from klsa_search.storage.documents import passages_of
+from klsa_search.storage.passages import passages_of
 
 BASE: Final = 180 * 2**20
 """Memory of a build of nothing, with the model that detects languages."""

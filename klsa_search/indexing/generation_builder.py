@@ -35,7 +35,7 @@ from klsa_search.kernels.counts import TermCounts
 from klsa_search.lowrank.eigensolver import Decomposition
 from klsa_search.storage.arrays import write_arrays
 from klsa_search.storage.checksums import note_checked
-from klsa_search.storage.documents import PASSAGE_DOCUMENTS, DocumentReader, passages_of
+from klsa_search.storage.documents import DocumentReader
 from klsa_search.storage.files import write_fresh
 from klsa_search.storage.generations import commit, describe_files, new_generation, sync_files
 from klsa_search.storage.manifest import (
@@ -50,6 +50,7 @@ from klsa_search.storage.manifest import (
     plugins_of,
 )
 from klsa_search.storage.names import MANIFEST, PASSAGES
+from klsa_search.storage.passages import PASSAGE_DOCUMENTS, passages_of
 
 PartitionWorkers = Callable[[Callable[[Any], None], Sequence[Any]], Iterator[int]]
 """Calls a function with each of some tasks, and yields the numbers of those that are done."""

@@ -44,9 +44,9 @@ from klsa_search.kernels.document_kernel import DocumentKernel
 from klsa_search.kernels.nearest_neighbours import KnnParams, KnnPart, nearest_rows_in_parts
 from klsa_search.lowrank.sparse_expansion import ENTRIES, pack_table, remote_rows_arrays
 from klsa_search.storage.arrays import open_array, write_arrays
-from klsa_search.storage.documents import PASSAGE_DOCUMENTS, passages_of
 from klsa_search.storage.manifest import Manifest, SpectrumEntry
 from klsa_search.storage.names import PASSAGES
+from klsa_search.storage.passages import PASSAGE_DOCUMENTS, passages_of
 
 TRAINING: Final = "training"
 """Folder of the training in the work folder."""

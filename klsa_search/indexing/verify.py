@@ -31,12 +31,12 @@ from klsa_search.search.parts.generation import OpenGeneration
 from klsa_search.search.state.passages import PassageIndex
 from klsa_search.search.state.state import State
 from klsa_search.storage.current import current_build, step_for
-from klsa_search.storage.documents import passages_of
 from klsa_search.storage.forward_index import encoded
 from klsa_search.storage.maintenance import verify
 from klsa_search.storage.manifest import Manifest
 from klsa_search.storage.names import MANIFEST
 from klsa_search.storage.partitions import documents_of, is_partitioned, partition_of
+from klsa_search.storage.passages import passages_of
 
 _BATCH: Final = 500
 

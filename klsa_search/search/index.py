@@ -37,7 +37,7 @@ from klsa_search.search.query.query import Query, SearchOptions, VectorLike, as_
 from klsa_search.search.ranking.parameters import checked_integer
 from klsa_search.search.ranking.searcher import in_parallel
 from klsa_search.search.writer import Writer
-from klsa_search.storage.catalog import followed
+from klsa_search.storage.aliases import followed
 from klsa_search.storage.maintenance import indexes_in
 from klsa_search.storage.names import index_directory
 

@@ -20,8 +20,8 @@ from klsa_search.core.config import Settings
 from klsa_search.embedding.model import embedded_text
 from klsa_search.errors import EmbedderFailed, SettingsError
 from klsa_search.storage.columns.declared import FieldWarning
-from klsa_search.storage.documents import passages_of
 from klsa_search.storage.manifest import Manifest, SpaceEntry
+from klsa_search.storage.passages import passages_of
 
 if TYPE_CHECKING:
     from klsa_search.embedding.model import CheckedEmbedder, CheckedReranker, Embedder, Reranker

@@ -33,7 +33,7 @@ from klsa_search.service.served_index import (
     open_and_warm_up,
     reason_not_opened,
 )
-from klsa_search.storage.catalog import aliases_in, delete_alias, set_alias
+from klsa_search.storage.aliases import aliases_in, delete_alias, set_alias
 from klsa_search.storage.checksums import ChecksumCheck
 from klsa_search.storage.maintenance import indexes_in
 

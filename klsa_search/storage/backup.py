@@ -16,7 +16,7 @@ from typing import BinaryIO, Final
 from klsa_search.core.installation import __version__
 from klsa_search.core.parallel import map_in_order
 from klsa_search.errors import IndexNotFound, KlsaError, StoreError
-from klsa_search.storage.catalog import aliases_in
+from klsa_search.storage.aliases import aliases_in
 from klsa_search.storage.catalog_entry import rows_of
 from klsa_search.storage.checksums import check_sizes
 from klsa_search.storage.current import changed_file_error

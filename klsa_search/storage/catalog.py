@@ -7,23 +7,19 @@ It is the file catalog.db of the directory, made by the first change. A change i
 durable on return; `catalog_entry` has the rows of one index. Readers and the writer do not wait for
 each other. A connection lives for one transaction: none is carried into a forked process. Each row
 has a checksum. Readers use plain sqlite3: importing sqlite-utils takes 0.1 s.
-
-Aliases are other names of indexes. A name is either an index or an alias. If something is built in
-the place of an alias nevertheless, by a process that began before the alias was set, the folder has
-the name.
 """
 
 from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
-from klsa_search.errors import IndexBusy, IndexDamaged, IndexNotFound, SettingsError
+from klsa_search.errors import IndexBusy, IndexDamaged
 from klsa_search.storage.database import (
     opened_to_read,
     refuse_network,
@@ -32,7 +28,7 @@ from klsa_search.storage.database import (
     use_wal,
 )
 from klsa_search.storage.files import sync, unreadable, writable
-from klsa_search.storage.names import CATALOG, NEW, index_path, is_built
+from klsa_search.storage.names import CATALOG, NEW
 
 if TYPE_CHECKING:
     from sqlite_utils import Database
@@ -215,78 +211,3 @@ def _damaged(file: Path, fact: object, step: str = "") -> IndexDamaged:
         "settings of their builds"
     )
     return unreadable(file, fact, step)
-
-
-def alias_at(path: Path) -> str | None:
-    """Return the name of the index that the alias at a path refers to; None if it is no alias."""
-    return aliases_in(path.parent).get(path.name)
-
-
-def followed(path: Path) -> Path:
-    """Return the index folder of a path: the target of an alias, or the path itself."""
-    target = None if os.path.lexists(path) else alias_at(path)
-    return path if target is None else path.with_name(target)
-
-
-def aliases_in(home: Path) -> dict[str, str]:
-    """Return the targets of all aliases in an index directory, by alias, in alphabetical order.
-
-    Raise IndexDamaged, IndexBusy or StoreError. Cost: 0.3 ms.
-    """
-    with read_catalog(home) as catalog:
-        return stored_aliases(catalog)
-
-
-def stored_aliases(catalog: Catalog) -> dict[str, str]:
-    """Return the targets of all aliases: see `aliases_in`."""
-    home = catalog.file.parent
-    aliases = sorted(catalog.rows("aliases"))
-    return {name: target for name, target in aliases if not os.path.lexists(home / name)}
-
-
-def set_alias(home: Path, name: str, target: str) -> None:
-    """Point an alias at an index, atomically and durably.
-
-    Concurrent requests get the old index or the new one. Raise IndexNotFound if there is no such
-    index, SettingsError for an invalid name or one in use; IndexBusy; StoreError if the index
-    directory cannot be written.
-    """
-    path, index = index_path(home, name), index_path(home, target)
-    with change_catalog(home) as catalog:
-        aliases = stored_aliases(catalog)
-        if target in aliases:
-            raise SettingsError(
-                f"`{target}` is itself an alias of `{aliases[target]}`; name that index",
-                field="index",
-            )
-        if not is_built(index):
-            raise IndexNotFound(
-                f"no index `{target}`; build it before you set the alias `{name}`", field="index"
-            )
-        if os.path.lexists(path):
-            raise SettingsError(
-                f"name = {name!r} is not an alias: an index or file has it; choose another",
-                field="name",
-            )
-        catalog.insert("aliases", [(name, target)])
-
-
-def delete_alias(home: Path, name: str) -> None:
-    """Delete an alias, not its index. Raise IndexNotFound, IndexBusy or StoreError."""
-    index_path(home, name)
-    if name not in aliases_in(home):
-        raise IndexNotFound(
-            f"no alias `{name}`; list aliases with `klsa-index alias` or GET /aliases", field="name"
-        )
-    with change_catalog(home) as catalog:
-        catalog.delete("aliases", "name = ?", [name])
-
-
-def replace_aliases(home: Path, aliases: Mapping[str, str]) -> None:
-    """Replace all aliases of an index directory, unless they are equal. Errors: `set_alias`."""
-    with read_catalog(home) as catalog:
-        if dict(catalog.rows("aliases")) == aliases:
-            return
-    with change_catalog(home) as catalog:
-        catalog.delete("aliases", "1", [])
-        catalog.insert("aliases", aliases.items())

@@ -18,7 +18,7 @@ from pathlib import Path
 from klsa_search.core.wording import suggestion
 from klsa_search.errors import IndexDamaged, IndexNotFound, PartitionsUnsupported
 from klsa_search.storage import names
-from klsa_search.storage.catalog import alias_at
+from klsa_search.storage.aliases import alias_at
 from klsa_search.storage.files import read_regular, replace_file, unreadable
 
 _MAX_BYTES = 65_536  # a valid file has some hundred

@@ -18,7 +18,7 @@ from typing import Final
 
 from klsa_search.errors import StoreError
 from klsa_search.storage import names
-from klsa_search.storage.catalog import alias_at
+from klsa_search.storage.aliases import alias_at
 from klsa_search.storage.files import PERMISSIONS, is_real, read_regular, replace_file, unreadable
 from klsa_search.storage.manifest import is_manifest
 

@@ -1,4 +1,4 @@
-"""Stored documents, their IDs, and passages as documents.
+"""Stored documents, and their IDs.
 
 documents.npy         uint8   the records, concatenated
 documents_starts.npy  int64   (N + 1,) start of each
@@ -7,11 +7,6 @@ documents_keys.npy    uint64  (N,) ascending: the upper half of the hash of an I
 
 A record is four uint32, the sizes of ID, title, metadata and text, then ID, title, metadata as JSON
 (empty if there is none) and text, in UTF-8. So the start of each follows from the records alone.
-
-passages/...                     an index of the passages of a generation, as of documents
-passages/passage_documents.npy   int32  (P,) doc id of the document of each passage
-
-The ID of a passage names its document and its span of characters, so it is stable: `manual#0-1822`.
 """
 
 from __future__ import annotations
@@ -30,9 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search import _native
-from klsa_search.analysis.passages import SEPARATOR, cut
 from klsa_search.collection.model import Document, id_hash
-from klsa_search.collection.vectors import set_vectors, vectors_of, vectors_of_passage
 from klsa_search.core.array_types import DocumentMask, Numbers
 from klsa_search.core.lazy import lazy_property
 from klsa_search.errors import DocumentNotFound, IndexDamaged
@@ -366,49 +359,3 @@ def not_found(ids: Sequence[str]) -> DocumentNotFound:
     return DocumentNotFound(
         f"no documents {named}{further} in the index; check the IDs", field="id"
     )
-
-
-PASSAGE_DOCUMENTS: Final = "passage_documents"
-
-
-class PassageId(NamedTuple):
-    """What the ID of a passage says: its document, and its span of characters in the text."""
-
-    document_id: str
-    begin: int
-    end: int
-
-    @classmethod
-    def of(cls, text: str) -> PassageId:
-        """Return the parts of an ID; ValueError if it is not that of a passage.
-
-        >>> PassageId.of("notes#2#0-1822")
-        PassageId(document_id='notes#2', begin=0, end=1822)
-        """
-        document_id, _, span = text.rpartition("#")
-        begin, _, end = span.partition("-")
-        return cls(document_id, int(begin), int(end))
-
-    def __str__(self) -> str:
-        """Return the ID."""
-        return f"{self.document_id}#{self.begin}-{self.end}"
-
-
-def passages_of(document: Document, words: int) -> Iterator[Document]:
-    """Yield the passages of a document, with its metadata, and its title and headings as title.
-
-    words  of a passage, about; a document that is not longer is one passage
-    """
-    vectors = vectors_of(document)
-    passages = cut(document.text, words)
-    for number, (begin, end, heading, _) in enumerate(passages):
-        passage = replace(
-            document,
-            id=str(PassageId(document.id, begin, end)),
-            title=SEPARATOR.join(filter(None, (document.title, heading))),
-            text=document.text[begin:end],
-        )
-        if vectors:
-            passage_vectors = vectors_of_passage(vectors, number, len(passages))
-            passage = set_vectors(passage, passage_vectors)
-        yield passage

@@ -39,10 +39,10 @@ from klsa_search.storage.files import read_regular, unreadable, write_fresh
 from klsa_search.storage.manifest import (
     Frozen,
     Manifest,
-    current_manifest,
     read_manifest,
 )
 from klsa_search.storage.names import CURRENT, PARTITIONS, PASSAGES, index_of
+from klsa_search.storage.query_settings import current_manifest
 
 if TYPE_CHECKING:  # NumPy takes 0.1 s, and commands load this
     import numpy as np

@@ -23,7 +23,7 @@ from typing import Final
 
 from klsa_search.errors import IndexDamaged, IndexExists, IndexNotFound, StoreError
 from klsa_search.storage import names
-from klsa_search.storage.catalog import aliases_in, replace_aliases
+from klsa_search.storage.aliases import aliases_in, replace_aliases
 from klsa_search.storage.catalog_entry import replace_rows, rows_of
 from klsa_search.storage.checksums import note_checked
 from klsa_search.storage.current import current_generation

@@ -19,7 +19,7 @@ from klsa_search.collection import Document
 from klsa_search.collection.model import Topic
 from klsa_search.evaluation.measures import DEPTH, Judge, Ranking
 from klsa_search.search.parts.reading import ids_of
-from klsa_search.storage.documents import passages_of
+from klsa_search.storage.passages import passages_of
 from studies.effectiveness.kinds import task_of
 from studies.effectiveness.measuring import AS_WORDS, Bench, Task, heading, percent, row
 

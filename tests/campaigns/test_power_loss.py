@@ -6,7 +6,7 @@ import pytest
 
 from klsa_search import open_index
 from klsa_search.errors import IndexNotFound
-from klsa_search.storage.catalog import aliases_in
+from klsa_search.storage.aliases import aliases_in
 from klsa_search.storage.maintenance import verify
 from tests.support.power_loss import disks, lay_out, record
 
@@ -18,7 +18,7 @@ from pathlib import Path
 from klsa_search import build
 from klsa_search.indexing import refit
 from klsa_search.storage.maintenance import rollback, undo_writes
-from klsa_search.storage.catalog import set_alias
+from klsa_search.storage.aliases import set_alias
 
 def documents(*numbers):
     return [{"id": str(n), "text": f"w{n} w{n % 3} shared", "year": n} for n in numbers]

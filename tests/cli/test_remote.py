@@ -10,7 +10,7 @@ from klsa_search import build
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.open_indexes import OpenIndexes
-from klsa_search.storage.catalog import set_alias
+from klsa_search.storage.aliases import set_alias
 from tests.service.conftest import copy_home
 from tests.service.sockets import serving
 from tests.support.waiting import PATIENCE

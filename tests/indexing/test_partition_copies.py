@@ -9,8 +9,8 @@ from klsa_search import build, open_index
 from klsa_search.errors import IndexDamaged, IndexExists, StoreError
 from klsa_search.indexing import refit, repair, verify_deep
 from klsa_search.storage import maintenance
+from klsa_search.storage.aliases import set_alias
 from klsa_search.storage.backup import back_up
-from klsa_search.storage.catalog import set_alias
 from klsa_search.storage.current import current_generation
 from klsa_search.storage.generations import commit, describe_files, new_generation
 from klsa_search.storage.maintenance import copy_index, verify

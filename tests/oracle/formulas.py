@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search._native import SharedSeeds
-from klsa_search.lowrank.coverage import NEIGHBOURHOOD
 from klsa_search.lowrank.sparse_expansion import (
     LEVELS,
 )
 from klsa_search.search.engine.engine import DocFeatures, KlsaParams
 from klsa_search.search.engine.query_terms import distinct_known
+from klsa_search.search.rankers.coverage import NEIGHBOURHOOD
 
 _F = np.float32
 _Floats = npt.NDArray[np.float32]

@@ -12,7 +12,6 @@ import numpy.typing as npt
 from klsa_search.core.array_types import DocIds, starts_of, values_at
 from klsa_search.kernels.postings import UNIT, Segments
 from klsa_search.kernels.query_kernel import QueryKernel
-from klsa_search.lowrank.coverage import HALF
 from klsa_search.lowrank.sparse_expansion import (
     LATENT_LEVELS,
     LEVELS,
@@ -21,6 +20,7 @@ from klsa_search.lowrank.sparse_expansion import (
 )
 from klsa_search.search.engine.engine import KlsaParams
 from klsa_search.search.engine.snapshot import Snapshot
+from klsa_search.search.rankers.coverage import HALF
 from klsa_search.search.rankers.klsa import effective_alpha
 from tests.oracle.formulas import TERM_GROUP, Query, TermImpacts, coverage_scores
 

@@ -15,8 +15,8 @@ from klsa_search import Document, build, open_index
 from klsa_search.errors import IndexDamaged, QueryError, SettingsError
 from klsa_search.indexing import refit
 from klsa_search.search.query.query import estimated_tokens
-from klsa_search.storage.documents import PassageId, passages_of
 from klsa_search.storage.maintenance import copy_index, delete_index, verify
+from klsa_search.storage.passages import PassageId, passages_of
 from tests.support.examples import one_in
 
 RARE = "narwhal valve"

@@ -5,7 +5,7 @@ import pytest
 from klsa_search.service.admission import Writes
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
-from klsa_search.storage.catalog import set_alias
+from klsa_search.storage.aliases import set_alias
 
 from .conftest import bearing, failure_of
 

@@ -7,12 +7,8 @@ import pytest
 
 from klsa_search import build, list_indexes, open_index
 from klsa_search.errors import IndexNotFound, SettingsError, StoreError
-from klsa_search.storage.catalog import (
-    aliases_in,
-    change_catalog,
-    delete_alias,
-    set_alias,
-)
+from klsa_search.storage.aliases import aliases_in, delete_alias, set_alias
+from klsa_search.storage.catalog import change_catalog
 from klsa_search.storage.catalog_entry import Entry
 from klsa_search.storage.maintenance import delete_index
 from tests.support.forked import another_thread

@@ -15,12 +15,8 @@ from klsa_search import build, open_index
 from klsa_search.errors import IndexBusy, IndexDamaged, SettingsError, StoreError, WritingRefused
 from klsa_search.storage import catalog as module
 from klsa_search.storage import database
-from klsa_search.storage.catalog import (
-    aliases_in,
-    change_catalog,
-    read_catalog,
-    replace_aliases,
-)
+from klsa_search.storage.aliases import aliases_in, replace_aliases
+from klsa_search.storage.catalog import change_catalog, read_catalog
 from klsa_search.storage.catalog_entry import (
     Entry,
     change_entry,

@@ -17,8 +17,8 @@ from klsa_search.errors import (
     SettingsError,
     StoreError,
 )
+from klsa_search.storage.aliases import aliases_in, delete_alias, set_alias
 from klsa_search.storage.backup import back_up
-from klsa_search.storage.catalog import aliases_in, delete_alias, set_alias
 from klsa_search.storage.current import current_generation
 from klsa_search.storage.files import exclusive_lock
 from klsa_search.storage.judgements import Judgements

@@ -9,7 +9,7 @@ import pytest
 
 from klsa_search import build, open_index
 from klsa_search.errors import StoreError
-from klsa_search.storage.catalog import set_alias
+from klsa_search.storage.aliases import set_alias
 from klsa_search.storage.files import writable
 from klsa_search.storage.maintenance import copy_index, delete_index, rollback
 from klsa_search.storage.repair import export

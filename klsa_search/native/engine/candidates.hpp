@@ -4,12 +4,12 @@
 
 namespace klsa::KLSA_NS {
 
-constexpr f32 NEIGHBOURHOOD = 4;  // see `lowrank.coverage`
+constexpr f32 NEIGHBOURHOOD = 4;  // see `search.rankers.coverage`
 constexpr f32 QUERY_LEVELS = 1 << 14, LATENT_LEVELS = 127;
 constexpr u32 NO_DOCUMENT = 0xFFFFFFFF;  // an ordinal that no document has
 constexpr i64 AHEAD = 12;                // documents whose data is fetched before it is used
 
-// Compute T of the documents of some slots: see `lowrank.coverage`.
+// Compute T of the documents of some slots: see `search.rankers.coverage`.
 //
 // T is Σ weight · y / (y + half) over the terms, y = impacts[slot] + part · Σ shares[i] ·
 // impacts[near[i]]. `best` is the last slot that has impacts; those of documents in other

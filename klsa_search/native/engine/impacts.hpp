@@ -7,7 +7,7 @@ namespace klsa::KLSA_NS {
 constexpr i64 SCAN_COST = 64;               // postings scanned in the time of one look-up
 constexpr i64 SCAN_CHUNK = 256;             // postings scanned at once
 constexpr int TERM_GROUP = 8;               // terms whose coverage is summed in the same pairs everywhere
-constexpr double UNIT = 65536, HALF = 1.0;  // see `lowrank.coverage`
+constexpr double UNIT = 65536, HALF = 1.0;  // see `search.rankers.coverage`
 
 // The number of postings of a term in all segments.
 inline i64 State::posting_count(i64 term) {

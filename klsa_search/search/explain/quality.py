@@ -1,8 +1,8 @@
 """Quality of a match: how much of a query a document and its neighbours cover, versus chance.
 
-    x = logit T,   T = Σ_t w(t) · g(own + lent) / Σ_t w(t)
+    x = logit T,   T = Σ_t w(t) · g(sat(t,d) + β Σ_n W(d,n) · sat(t,n)) / Σ_t w(t)
 
-with g, own and lent as in `lowrank.coverage`, over all terms of the query; terms that no document
+in the notation of `search.rankers.coverage`, over all terms of the query; terms that no document
 contains have the largest weight of a term. So T is the share of a query that a document covers,
 from 0 to 1, for any ranker.
 
@@ -31,9 +31,9 @@ import numpy.typing as npt
 
 from klsa_search.core.array_types import DocIds, Numbers
 from klsa_search.core.lazy import lazy_property
-from klsa_search.lowrank.coverage import HALF, NEIGHBOURHOOD
 from klsa_search.lowrank.sparse_expansion import LEVELS
 from klsa_search.search.engine.snapshot import Snapshot
+from klsa_search.search.rankers.coverage import HALF, NEIGHBOURHOOD
 
 Values = npt.NDArray[np.float64]
 Synonyms = Mapping[str, Collection[tuple[str, ...]]]

@@ -16,12 +16,12 @@ import numpy.typing as npt
 from klsa_search.core.array_types import DocIds, Numbers, Scores, values_at
 from klsa_search.core.parameters import RankingSettings
 from klsa_search.kernels.postings import UNIT
-from klsa_search.lowrank.coverage import HALF, NEIGHBOURHOOD
 from klsa_search.search.engine.engine import Exact, ScoreDetails, SeedRows
 from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.query_terms import QueryTerms
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.rankers.boosted_bm25 import boosted_postings
+from klsa_search.search.rankers.coverage import HALF, NEIGHBOURHOOD
 from klsa_search.search.rankers.klsa import parts_of
 
 Values = npt.NDArray[np.float64]
@@ -196,7 +196,7 @@ class RowSplitter:
     def _covered(
         self, document: int, columns: DocIds, impacts: npt.NDArray[np.float32], total: float
     ) -> Covered:
-        """Divide T among the terms: see `lowrank.coverage`."""
+        """Divide T among the terms: see `search.rankers.coverage`."""
         snapshot, query, near = self._snapshot, self._query, self._snapshot.neighbours
         row = slice(near.indptr[document], near.indptr[document + 1])
         positions = values_at(near.indices[row], columns, np.arange(len(columns)), missing=-1)

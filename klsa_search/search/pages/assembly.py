@@ -15,7 +15,7 @@ from klsa_search.search.pages.planning import QueryPlan
 from klsa_search.search.pages.results import Hit, RerankScore, SearchResults
 from klsa_search.search.query.interpretation import QueryInterpretation
 from klsa_search.search.query.query import Query, estimated_tokens
-from klsa_search.storage.documents import PassageId
+from klsa_search.storage.passages import PassageId
 
 if TYPE_CHECKING:
     from klsa_search.embedding.model import CheckedReranker

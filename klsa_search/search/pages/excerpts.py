@@ -14,7 +14,8 @@ from klsa_search.core.arguments import brief, checked_argument, checked_items
 from klsa_search.core.wording import counted
 from klsa_search.errors import DocumentNotFound, QueryError
 from klsa_search.search.state.state import State
-from klsa_search.storage.documents import DocumentReader, PassageId
+from klsa_search.storage.documents import DocumentReader
+from klsa_search.storage.passages import PassageId
 
 _NUMBER: Final = re.compile(r"[0-9]{1,10}")
 

@@ -40,7 +40,8 @@ from klsa_search.search.ranking.vector_ranking import (
 from klsa_search.search.snippets import snippet
 from klsa_search.search.state.passages import PassageIndex, PassageSearcher
 from klsa_search.search.state.state import State
-from klsa_search.storage.documents import PassageId, Record
+from klsa_search.storage.documents import Record
+from klsa_search.storage.passages import PassageId
 
 
 def _with_best_passages(

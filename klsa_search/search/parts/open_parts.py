@@ -27,13 +27,14 @@ from klsa_search.storage.current import current_build, has_partitions
 from klsa_search.storage.directories import is_index
 from klsa_search.storage.documents import not_found
 from klsa_search.storage.generations import writing
-from klsa_search.storage.manifest import Manifest, SpaceEntry, read_manifest, stored_settings
+from klsa_search.storage.manifest import Manifest, SpaceEntry, read_manifest
 from klsa_search.storage.partitions import (
     generations_of_build,
     open_collection_terms,
     partitions_of,
     stamp_of,
 )
+from klsa_search.storage.query_settings import stored_settings
 from klsa_search.storage.rules import stored_rules
 from klsa_search.storage.synonyms import stored_synonyms
 from klsa_search.storage.write_log import LogPosition

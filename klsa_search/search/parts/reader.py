@@ -35,9 +35,9 @@ from klsa_search.search.query.query import Query
 from klsa_search.search.state.state import State
 from klsa_search.storage.columns.columns import Fields
 from klsa_search.storage.current import partitions_error
-from klsa_search.storage.documents import PassageId
 from klsa_search.storage.manifest import Manifest, SpaceEntry
 from klsa_search.storage.partitions import partition_of, with_files
+from klsa_search.storage.passages import PassageId
 from klsa_search.storage.rules import Rule
 from klsa_search.storage.write_log import LogPosition
 

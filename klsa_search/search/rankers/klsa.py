@@ -32,13 +32,13 @@ import numpy.typing as npt
 from klsa_search.core.array_types import DocIds, Numbers, Scores
 from klsa_search.core.deadlines import check_deadline
 from klsa_search.core.parameters import RankingSettings
-from klsa_search.lowrank.coverage import BEST, POWER, coverage, impacts_of
 from klsa_search.lowrank.expansion_matrix import largest_entries
 from klsa_search.search.engine.engine import KlsaParams
 from klsa_search.search.engine.evidence import LOCAL, Evidence
 from klsa_search.search.engine.query_terms import QueryTerms
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.rankers.boosted_bm25 import boosted_bm25
+from klsa_search.search.rankers.coverage import BEST, POWER, coverage, impacts_of
 from klsa_search.search.rankers.feedback import BestDocuments, clipped_length
 
 

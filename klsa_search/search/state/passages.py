@@ -20,7 +20,8 @@ from klsa_search.search.engine.top_docs import TopDocs
 from klsa_search.search.query.parser import ParsedQuery
 from klsa_search.search.rankers import needs_eigenvectors
 from klsa_search.search.ranking.searcher import AllPartitions, Searcher, SeedCandidates, TopRequest
-from klsa_search.storage.documents import DocumentReader, passages_of
+from klsa_search.storage.documents import DocumentReader
+from klsa_search.storage.passages import passages_of
 from klsa_search.storage.write_log import Write
 
 if TYPE_CHECKING:

@@ -39,10 +39,11 @@ from klsa_search.storage.arrays import open_array
 from klsa_search.storage.checksums import check_once, check_sizes
 from klsa_search.storage.columns.columns import Fields, open_fields
 from klsa_search.storage.columns.declared import forms_of
-from klsa_search.storage.documents import PASSAGE_DOCUMENTS, DocumentReader
+from klsa_search.storage.documents import DocumentReader
 from klsa_search.storage.manifest import Manifest, read_manifest
 from klsa_search.storage.names import PASSAGES, index_of
 from klsa_search.storage.partitions import CollectionTerms
+from klsa_search.storage.passages import PASSAGE_DOCUMENTS
 from klsa_search.storage.rules import Rule
 from klsa_search.storage.write_log import LogPosition
 

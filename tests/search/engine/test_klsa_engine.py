@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klsa_search.core.parameters import RankingSettings
-from klsa_search.lowrank.coverage import BEST
 from klsa_search.lowrank.expansion_matrix import largest_entries
 from klsa_search.search.engine.engine import MAX_SEEDS
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.query_terms import QueryTerms
 from klsa_search.search.query.parser import MAX_TERMS
+from klsa_search.search.rankers.coverage import BEST
 from klsa_search.search.rankers.klsa import klsa_params, rank_klsa
 from tests.search.engine.guarded_memory import Fences
 from tests.search.engine.sparse_world import cut_world

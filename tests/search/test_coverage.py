@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from klsa_search.kernels.document_kernel import DocumentKernel
-from klsa_search.lowrank.coverage import HALF, NEIGHBOURHOOD, coverage, impacts_of
+from klsa_search.search.rankers.coverage import HALF, NEIGHBOURHOOD, coverage, impacts_of
 from tests.support.exact_neighbours import neighbour_graph
 from tests.support.worlds import bm25_features, counts_of, query_kernel, random_documents
 
