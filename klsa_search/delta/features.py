@@ -133,10 +133,10 @@ def document_features(
     columns = counts.columns[is_known]
     of_terms = weighting.local_weights(counts.counts, counts.sizes, lengths, average)[is_known]
     documents = of_each[is_known]
-    numbers = statistics.pairs.terms[columns]
+    numbers = statistics.feature_numbers.terms[columns]
     weights = statistics.weights(numbers)
     values = of_terms * weights
-    pairs = statistics.pairs.find(counts.keys, terms)
+    pairs = statistics.feature_numbers.find(counts.keys, terms)
     is_feature = pairs >= 0
     of_pairs = weighting.local_weights(counts.key_counts, counts.key_sizes, lengths, average)
     of_pairs = of_pairs[is_feature] * settings.pairs

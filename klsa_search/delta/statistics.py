@@ -18,6 +18,7 @@ documents, old or new.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -41,21 +42,18 @@ from klsa_search.storage.arrays import has_array, open_array
 from klsa_search.storage.forward_index import Forward
 from klsa_search.storage.manifest import Manifest
 
-MIN_FREQUENCY: Final = 2
-"""Minimal document frequency of a pair."""
-
 _Codes = npt.NDArray[np.uint8]
 _Ints = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True)
-class Pairs:
-    """The features of a build.
+class FeatureNumbers:
+    """The numbers of the features of a build: its terms, and pairs of terms.
 
-    terms        (V,) feature number of each term
+    terms        (V,) of each term
     starts       (V + 1,) start of the pairs of each lesser term
     greater      (P,) their greater terms, ascending
-    numbers      (P,) their feature numbers
+    pairs        (P,) their feature numbers
     levels       (n,) ascending, the first feature of each document frequency
     frequencies  (n,) these frequencies, descending
     """
@@ -63,12 +61,12 @@ class Pairs:
     terms: _Ints
     starts: Numbers
     greater: _Ints
-    numbers: _Ints
+    pairs: _Ints
     levels: Numbers
     frequencies: Numbers
 
     @classmethod
-    def of(cls, codes: _Codes, frequencies: npt.NDArray[np.integer[Any]]) -> Pairs:
+    def of(cls, codes: _Codes, frequencies: npt.NDArray[np.integer[Any]]) -> FeatureNumbers:
         """Return the features of V terms with these document frequencies, and of pairs.
 
         Cost: O(V + P), 20 ns a pair. Memory: 8 bytes a pair, 16 meanwhile.
@@ -85,10 +83,6 @@ class Pairs:
         numbers = feature_frequencies
         return cls(numbers[:terms], starts, greater, numbers[terms:], levels, present)
 
-    def __len__(self) -> int:
-        """Return P, the number of pairs."""
-        return len(self.greater)
-
     @lazy_property
     def by_number(self) -> _Ints:
         """Return the term or V + pair of each feature number: (V + P,).
@@ -96,10 +90,21 @@ class Pairs:
         Cost: 5 ns and 4 bytes a feature, once.
         """
         terms = len(self.terms)
-        by_number = np.empty(terms + len(self), np.int32)
+        by_number = np.empty(terms + len(self.pairs), np.int32)
         by_number[self.terms] = np.arange(terms, dtype=np.int32)
-        by_number[self.numbers] = np.arange(terms, len(by_number), dtype=np.int32)
+        by_number[self.pairs] = np.arange(terms, len(by_number), dtype=np.int32)
         return by_number
+
+    def name(self, number: int, terms: Sequence[str]) -> str:
+        """Return the term of a feature number, or the two terms of its pair.
+
+        terms  by number: those of the build, and perhaps later ones
+        """
+        size, position = len(self.terms), int(self.by_number[number])
+        if position < size:
+            return terms[position]
+        lesser = int(np.searchsorted(self.starts, position - size, side="right")) - 1
+        return f"{terms[lesser]} {terms[int(self.greater[position - size])]}"
 
     def document_frequencies(self, features: npt.NDArray[np.integer[Any]]) -> Numbers:
         """Return the document frequencies of feature numbers: (n,)."""
@@ -107,7 +112,7 @@ class Pairs:
 
     def find(self, keys: Numbers, terms: int) -> _Ints:
         """Return the numbers of pair keys lesser · terms + greater, -1 for unknown pairs: (n,)."""
-        return _native.find_pairs(keys, terms, self.starts, self.greater, self.numbers)
+        return _native.find_pairs(keys, terms, self.starts, self.greater, self.pairs)
 
 
 def statistics_arrays(counts: TermCounts, settings: Settings) -> dict[str, npt.NDArray[Any]]:
@@ -210,7 +215,7 @@ class BuildStatistics:
     expansion            its rows, features and document vectors
     forward              its forward index
     common               the common terms, which are not features and form no pairs
-    pairs                pairs, and the numbers of all features
+    feature_numbers      of terms and pairs
     trained              statistics by which features are weighted
     """
 
@@ -220,7 +225,7 @@ class BuildStatistics:
     expansion: SparseExpansion
     forward: Forward
     common: frozenset[str]
-    pairs: Pairs
+    feature_numbers: FeatureNumbers
     trained: TrainedStatistics
 
     @lazy_property
@@ -236,12 +241,12 @@ class BuildStatistics:
     @property
     def terms(self) -> int:
         """Return V, the number of terms that are features."""
-        return len(self.pairs.terms)
+        return len(self.feature_numbers.terms)
 
     @lazy_property
     def centre(self) -> npt.NDArray[np.float64]:
         """Return the mean document in the latent space: (m,). Cost: O(V · m)."""
-        features = self.pairs.terms
+        features = self.feature_numbers.terms
         is_known = features < len(self.expansion.mean)
         mean = np.zeros(self.terms)
         mean[is_known] = self.expansion.mean[features[is_known]]
@@ -258,7 +263,7 @@ class BuildStatistics:
 
     def weights(self, features: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.float64]:
         """Return w^p of feature numbers: (n,)."""
-        frequencies = self.pairs.document_frequencies(features)
+        frequencies = self.feature_numbers.document_frequencies(features)
         return self.weighting.weight(frequencies, self.trained.documents)
 
     def latent_positions(self, saturated: SparseRows) -> npt.NDArray[np.float64]:
@@ -294,6 +299,6 @@ def open_statistics(
         expansion=open_sparse_expansion(array),
         forward=forward,
         common=common,
-        pairs=Pairs.of(array("epoch_pairs"), trained.frequencies),
+        feature_numbers=FeatureNumbers.of(array("epoch_pairs"), trained.frequencies),
         trained=trained,
     )

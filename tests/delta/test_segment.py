@@ -11,7 +11,7 @@ from klsa_search import build
 from klsa_search._native import encode_pairs
 from klsa_search.delta.folding import DeltaBuilder
 from klsa_search.delta.segment import DeltaSegment, read_segment, write_segment
-from klsa_search.delta.statistics import MIN_FREQUENCY, Pairs, most_frequent
+from klsa_search.delta.statistics import FeatureNumbers, most_frequent
 from tests.delta.worlds import PLAIN, epoch_of, topic_world
 
 
@@ -79,33 +79,31 @@ def known_features(draw):
     size = len(terms)
     keys = [lesser * size + other for lesser in range(size) for other in range(lesser + 1, size)]
     chosen = sorted(draw(st.sets(st.sampled_from(keys)))) if keys else []
-    held = draw(
-        st.lists(st.integers(MIN_FREQUENCY, 2**20), min_size=len(chosen), max_size=len(chosen))
-    )
+    held = draw(st.lists(st.integers(2, 2**20), min_size=len(chosen), max_size=len(chosen)))
     return np.array(terms), np.array(chosen, np.int64), np.array(held, np.int64)
 
 
 @given(known_features())
 def test_numbers_and_frequencies_come_back(features):
     terms, keys, held = features
-    pairs = Pairs.of(encode_pairs(keys, held, len(terms)), terms)
+    numbers_of = FeatureNumbers.of(encode_pairs(keys, held, len(terms)), terms)
     both = np.concatenate((terms, held))
     numbers = np.empty(len(both), np.int64)
     numbers[np.argsort(-both, kind="stable")] = np.arange(len(both))
-    assert pairs.terms.tolist() == numbers[: len(terms)].tolist()
-    assert pairs.find(keys, len(terms)).tolist() == numbers[len(terms) :].tolist()
-    assert pairs.document_frequencies(numbers).tolist() == both.tolist()
-    assert pairs.by_number[numbers].tolist() == list(range(len(both)))
+    assert numbers_of.terms.tolist() == numbers[: len(terms)].tolist()
+    assert numbers_of.find(keys, len(terms)).tolist() == numbers[len(terms) :].tolist()
+    assert numbers_of.document_frequencies(numbers).tolist() == both.tolist()
+    assert numbers_of.by_number[numbers].tolist() == list(range(len(both)))
 
 
 @given(known_features(), st.integers(0, 5))
 def test_a_pair_that_is_not_a_feature_has_no_number(features, more):
     """Keys may be made with more terms than the epoch knows."""
     terms, keys, held = features
-    pairs = Pairs.of(encode_pairs(keys, held, len(terms)), terms)
+    numbers_of = FeatureNumbers.of(encode_pairs(keys, held, len(terms)), terms)
     size = len(terms) + more
     all_pairs = [(a, b) for a in range(size) for b in range(a + 1, size)]
-    found = pairs.find(np.array([a * size + b for a, b in all_pairs], np.int64), size)
+    found = numbers_of.find(np.array([a * size + b for a, b in all_pairs], np.int64), size)
     known = {(int(key) // len(terms), int(key) % len(terms)) for key in keys}
     assert [number >= 0 for number in found.tolist()] == [pair in known for pair in all_pairs]
 

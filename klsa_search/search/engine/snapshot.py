@@ -25,7 +25,7 @@ from klsa_search.core.array_types import (
 from klsa_search.core.config import Settings
 from klsa_search.core.lazy import lazy_property
 from klsa_search.core.parameters import RankingSettings
-from klsa_search.delta.statistics import Pairs, trained_statistics, training_of
+from klsa_search.delta.statistics import FeatureNumbers, trained_statistics, training_of
 from klsa_search.errors import IndexDamaged
 from klsa_search.kernels.bm25 import mean_length
 from klsa_search.kernels.counts import without_columns
@@ -234,12 +234,13 @@ class IndexArrays:
         return replace(space, terms=np.pad(space.terms, ((0, later), (0, 0)))) if later else space
 
     @_shared_property
-    def pairs(self) -> Pairs:
-        """Terms and pairs that are features, with their numbers. Cost: `Pairs.of`."""
+    def feature_numbers(self) -> FeatureNumbers:
+        """The numbers of terms and pairs that are features. Cost: `FeatureNumbers.of`."""
         postings = self.query_kernel.postings.parts[0].postings
         common = self.common[self.common < len(postings.frequencies)]
         trained = training_of(self.generation, postings, common, self.lengths[: postings.size])
-        return Pairs.of(open_array(self.generation, "epoch_pairs"), trained.frequencies)
+        codes = open_array(self.generation, "epoch_pairs")
+        return FeatureNumbers.of(codes, trained.frequencies)
 
     @_shared_property
     def lsi(self) -> LsiSpace:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from itertools import repeat
 from typing import Final
 
@@ -15,7 +15,6 @@ from klsa_search.core.deadlines import check_deadline
 from klsa_search.core.parameters import RankingSettings
 from klsa_search.search.engine.engine import DocFeatures, SeedRows
 from klsa_search.search.engine.query_terms import QueryTerms, distinct_known
-from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.engine.top_docs import TopDocs
 from klsa_search.search.explain.explanation import (
     Coverage,
@@ -84,7 +83,8 @@ class Explainer:
         self._record = cache(lambda doc_id: documents.records([doc_id])[0])
         sparse = snapshot.sparse_expansion
         self._features = cache(lambda doc_id: DocFeatures.of(sparse, np.array([doc_id])).at(0))
-        self._name = cache(partial(_feature_name, snapshot))
+        terms_by_number = snapshot.vocabulary.terms
+        self._name = cache(lambda n: snapshot.feature_numbers.name(n, terms_by_number))
 
     def explanations(self, top: TopDocs) -> Iterator[Explanation]:
         """Yield explanations of the scores of documents; NaN stands for an exact score.
@@ -300,13 +300,3 @@ class Explainer:
         entries.sort(key=lambda one: (-one.value, one.term))
         total = float(values.sum()) if np.isnan(blank.score) else blank.score
         return replace(blank, score=total, latent=Latent(value=total, terms=tuple(entries)))
-
-
-def _feature_name(snapshot: Snapshot, feature: int) -> str:
-    terms, pairs = snapshot.vocabulary.terms, snapshot.pairs
-    size = len(pairs.terms)  # of the build, without later terms
-    position = int(pairs.by_number[feature])
-    if position < size:
-        return terms[position]
-    lesser = int(np.searchsorted(pairs.starts, position - size, side="right")) - 1
-    return f"{terms[lesser]} {terms[int(pairs.greater[position - size])]}"
