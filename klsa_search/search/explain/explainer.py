@@ -33,15 +33,14 @@ from klsa_search.search.explain.explanation import (
 from klsa_search.search.explain.score_parts import (
     NOT_NAMED,
     Covered,
-    RowSplitter,
     ScoreParts,
     Values,
     addends_of,
     engine_parts,
     query_weights,
+    ranker_parts,
 )
 from klsa_search.search.rankers import ranker_of
-from klsa_search.search.rankers.boosted_bm25 import boosted_bm25
 from klsa_search.search.rankers.feedback import expand_query
 from klsa_search.search.ranking.searcher import Searcher
 from klsa_search.storage.documents import DocumentReader
@@ -122,9 +121,8 @@ class Explainer:
         """Yield the parts of scores by the default ranking; None for a query without matches."""
         snapshot, parameters = self._snapshot, self._parameters
         if top.exact is None:
-            row = boosted_bm25(snapshot, self._query, parameters)
-            splitter = RowSplitter(snapshot, self._query, row, parameters, self._searcher.evidence)
-            return map(splitter.split, top.doc_ids.tolist())
+            evidence = self._searcher.evidence
+            return ranker_parts(snapshot, self._query, parameters, evidence, top.doc_ids)
         details = self._searcher.explain(self._terms, top.doc_ids, top.exact, parameters)
         if not len(details.weights):
             return repeat(None)

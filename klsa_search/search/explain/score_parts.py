@@ -8,6 +8,7 @@ neighbours, X as 0. The engine says which parts of a score are estimates.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import repeat
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -16,13 +17,14 @@ import numpy.typing as npt
 from klsa_search.core.array_types import DocIds, Numbers, Scores, values_at
 from klsa_search.core.parameters import RankingSettings
 from klsa_search.kernels.postings import UNIT
+from klsa_search.lowrank.expansion_matrix import Expansion
 from klsa_search.search.engine.engine import Exact, ScoreDetails, SeedRows
 from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.query_terms import QueryTerms
 from klsa_search.search.engine.snapshot import Snapshot
-from klsa_search.search.rankers.boosted_bm25 import boosted_postings
+from klsa_search.search.rankers.boosted_bm25 import boosted_bm25, boosted_postings
 from klsa_search.search.rankers.coverage import HALF, NEIGHBOURHOOD
-from klsa_search.search.rankers.klsa import parts_of
+from klsa_search.search.rankers.klsa import Parts, parts_of
 
 Values = npt.NDArray[np.float64]
 
@@ -146,70 +148,64 @@ def _covered(details: ScoreDetails, at: int, terms: Numbers, step: float) -> Cov
     )
 
 
-class RowSplitter:
-    """Splits scores of `rank_klsa`.
+def ranker_parts(
+    snapshot: Snapshot,
+    query: QueryTerms,
+    parameters: RankingSettings,
+    evidence: Evidence,
+    doc_ids: DocIds,
+) -> Iterator[ScoreParts | None]:
+    """Return the parts of scores by `rank_klsa`; None if no document has a word of the query.
 
-    row    k_q
-    evidence  adds up what depends on the documents of all partitions
+    evidence  adds up what depends on the documents of all partitions; it is asked at once, as all
+              partitions must ask the same
+    Seeds of other partitions are not named.
     """
+    row = boosted_bm25(snapshot, query, parameters)
+    of_all = parts_of(snapshot, query, row, parameters, evidence)
+    if of_all is None:
+        return repeat(None)
+    expansion = snapshot.expansion_of(parameters)
+    return (_parts_at(snapshot, query, of_all, expansion, n) for n in doc_ids.tolist())
 
-    def __init__(
-        self,
-        snapshot: Snapshot,
-        query: QueryTerms,
-        row: Scores,
-        parameters: RankingSettings,
-        evidence: Evidence,
-    ) -> None:
-        self._snapshot, self._query = snapshot, query
-        self._expansion = snapshot.expansion_of(parameters)
-        self._parts = parts_of(snapshot, query, row, parameters, evidence)
 
-    def split(self, document: int) -> ScoreParts | None:
-        """Split the score of a document; None if no document has a word of the query.
+def _parts_at(
+    snapshot: Snapshot, query: QueryTerms, of_all: Parts, expansion: Expansion, document: int
+) -> ScoreParts:
+    parts, seeds, weights = of_all.parts, of_all.seeds, of_all.weights
+    raw, value = (float(scores[document]) for scores in parts["expansion"])
+    by_seed: Scores = np.zeros(len(seeds))
+    if raw:
+        by_seed = value / raw * weights * expansion.entries(seeds, document).astype(np.float64)
+    return ScoreParts(
+        alpha=of_all.alpha,
+        lexical=float(parts["lexical"].scored[document]),
+        covered=_covered_by_row(snapshot, query, of_all, document) if "coverage" in parts else None,
+        latent=float(parts["latent"].scored[document]) if "latent" in parts else None,
+        expansion=value,
+        seeds=seeds,
+        weights=weights / weights.max(initial=1e-300),
+        by_seed=by_seed,
+    )
 
-        Seeds of other partitions are not named.
-        """
-        if self._parts is None:
-            return None
-        alpha, columns, impacts, seeds, weights, parts = self._parts
-        covered = None
-        if "coverage" in parts:
-            value = float(parts["coverage"].scored[document])
-            covered = self._covered(document, columns, impacts, value)
-        expansion, raw = parts["expansion"].scored, float(parts["expansion"].raw[document])
-        by_seed = np.zeros(len(seeds))
-        if raw:
-            entries = self._expansion.entries(seeds, document).astype(np.float64)
-            by_seed = float(expansion[document]) / raw * weights * entries
-        return ScoreParts(
-            alpha=alpha,
-            lexical=float(parts["lexical"].scored[document]),
-            covered=covered,
-            latent=float(parts["latent"].scored[document]) if "latent" in parts else None,
-            expansion=float(expansion[document]),
-            seeds=seeds,
-            weights=weights / weights.max(initial=1e-300),
-            by_seed=by_seed,
-        )
 
-    def _covered(
-        self, document: int, columns: DocIds, impacts: npt.NDArray[np.float32], total: float
-    ) -> Covered:
-        """Divide T among the terms: see `search.rankers.coverage`."""
-        snapshot, query, near = self._snapshot, self._query, self._snapshot.neighbours
-        row = slice(near.indptr[document], near.indptr[document + 1])
-        positions = values_at(near.indices[row], columns, np.arange(len(columns)), missing=-1)
-        counted = positions >= 0
-        neighbours, shares = near.indices[row][counted], near.data[row][counted]
-        addends = addends_of(snapshot, query, np.array([document]))[0]
-        of_document = addends * np.isin([document], columns)
-        lent = NEIGHBOURHOOD * shares[:, None] * impacts[positions[counted]].astype(np.float64)
-        steps = snapshot.query_kernel.quantised_weights(query.numbers, query.counts)
-        together = of_document + lent.sum(axis=0)
-        half = HALF * steps / UNIT
-        shares_of_half = together / np.where(half > 0, together + half, 1)
-        value = query_weights(snapshot, query) * shares_of_half
-        value *= total / max(float(value.sum()), 1e-300)
-        neighbours = np.where(neighbours < near.shape[0], neighbours, NOT_NAMED)
-        return Covered(query.numbers, value, of_document, neighbours, lent)
+def _covered_by_row(snapshot: Snapshot, query: QueryTerms, of_all: Parts, document: int) -> Covered:
+    """Divide T among the terms: see `search.rankers.coverage`."""
+    columns, near = of_all.columns, snapshot.neighbours
+    row = slice(near.indptr[document], near.indptr[document + 1])
+    positions = values_at(near.indices[row], columns, np.arange(len(columns)), missing=-1)
+    counted = positions >= 0
+    neighbours, shares = near.indices[row][counted], near.data[row][counted]
+    addends = addends_of(snapshot, query, np.array([document]))[0]
+    of_document = addends * np.isin([document], columns)
+    impacts = of_all.impacts[positions[counted]].astype(np.float64)
+    lent = NEIGHBOURHOOD * shares[:, None] * impacts
+    steps = snapshot.query_kernel.quantised_weights(query.numbers, query.counts)
+    together = of_document + lent.sum(axis=0)
+    half = HALF * steps / UNIT
+    shares_of_half = together / np.where(half > 0, together + half, 1)
+    value = query_weights(snapshot, query) * shares_of_half
+    total = float(of_all.parts["coverage"].scored[document])
+    value *= total / max(float(value.sum()), 1e-300)
+    neighbours = np.where(neighbours < near.shape[0], neighbours, NOT_NAMED)
+    return Covered(query.numbers, value, of_document, neighbours, lent)
