@@ -182,7 +182,7 @@ class DeltaBuilder:
             forward_codes=codes,
             feature_starts=features.starts,
             features=features.features,
-            cards=features.document_vectors,
+            document_vectors=features.document_vectors,
             rows=rows,
             scales=scales,
             reverse=reverse,
@@ -196,7 +196,9 @@ class DeltaBuilder:
         self._terms.add_terms(segment.new_terms)
         self._codes.extend(segment.forward_codes, segment.forward_starts)
         self.latest = self.counts(np.arange(segment.first, segment.after))
-        self._append(segment.feature_starts, segment.features, segment.cards, segment.scales[:, 1])
+        self._append(
+            segment.feature_starts, segment.features, segment.document_vectors, segment.scales[:, 1]
+        )
         starts, terms, counts, _ = self.latest
         self._index(
             *_build_terms(self._statistics.terms, starts, terms, counts.astype(np.int32)),

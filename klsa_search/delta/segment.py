@@ -50,8 +50,9 @@ class DeltaSegment:
     forward_starts  (n + 1,) start of the codes of each document
     forward_codes   the forward index: see `storage.forward_index`; a new term's rank is its number
     feature_starts  (n + 1,) start of the features of each document
-    features        uint32, see `lowrank.sparse_expansion`; likewise cards, rows and scales
-    cards           (n, w) int8, document vectors
+    features        uint32, see `lowrank.sparse_expansion`; likewise rows and scales
+    document_vectors
+                    (n, w) int8
     rows            (n, entries) uint32, the nearest neighbours among all earlier doc ids
     scales          (n, 2) float32
     reverse         (R, 2) int32, earlier document and document here, ascending: pairs whose K is
@@ -67,7 +68,7 @@ class DeltaSegment:
     forward_codes: npt.NDArray[np.uint8]
     feature_starts: Numbers
     features: npt.NDArray[np.uint32]
-    cards: npt.NDArray[np.int8]
+    document_vectors: npt.NDArray[np.int8]
     rows: npt.NDArray[np.uint32]
     scales: npt.NDArray[np.float32]
     reverse: _Ints
@@ -164,7 +165,7 @@ class SegmentCache:
     def __init__(self, generation: Path, manifest: Manifest, terms: int) -> None:
         self._generation = generation
         self._digest = blake2b(digest_size=16)
-        layout = " ".join(_ARRAYS)  # files of another one are not met
+        layout = " ".join(_ARRAYS)  # so files with other fields have other names
         self._digest.update(f"{__version__} {layout} {manifest.fingerprint} {terms}\n".encode())
         settings = manifest.checked_settings()
         self._fields, self._language_field = settings.searched_fields, settings.language_field

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from klsa_search.collection.model import Collection, Judgement, Topic
-from klsa_search.core.config import Settings
 from klsa_search.core.parameters import RankerName
 from klsa_search.core.plugins import plugin_names
 from klsa_search.core.progress import Progress
@@ -43,8 +42,6 @@ SYSTEMS = (
     System(name="klsa", preset="default", ranker="klsa"),
 )
 """Systems of the MAP table, in its order; the first is the baseline."""
-
-DEFAULT_SYSTEM = Settings.of_preset().ranker  # name of the system with default settings
 
 
 def all_systems() -> tuple[System, ...]:

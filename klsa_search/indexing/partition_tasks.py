@@ -41,7 +41,7 @@ from klsa_search.indexing.generation_builder import (
 from klsa_search.indexing.reading import StoredCollection, read
 from klsa_search.indexing.weighing import open_training, weigh_partition
 from klsa_search.kernels.document_kernel import DocumentKernel
-from klsa_search.kernels.nearest_neighbours import KnnParams, KnnPart, nearest_rows_in_parts
+from klsa_search.kernels.nearest_neighbours import KnnPart, nearest_rows_in_parts
 from klsa_search.lowrank.sparse_expansion import ENTRIES, pack_table, remote_rows_arrays
 from klsa_search.storage.arrays import open_array, write_arrays
 from klsa_search.storage.manifest import Manifest, SpectrumEntry
@@ -55,8 +55,6 @@ PHASE: Final = "partitions"
 
 _ARRAYS: Final = "arrays"
 """Kind of the folder with the numbers of documents: see `PartitionTask.folder`."""
-
-_PARAMS = KnnParams()
 
 
 class DocumentSpool:
@@ -273,7 +271,7 @@ def write_features(
     ordinals    (n,) of the documents
     partitions  their number
     """
-    part = KnnPart.of(kernel, _PARAMS, parts=partitions)
+    part = KnnPart.of(kernel, parts=partitions)
     arrays = {name: array for name, array in part._asdict().items() if name != "first"}
     write_arrays(folder, {**arrays, "ordinals": ordinals})
 

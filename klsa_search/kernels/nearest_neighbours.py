@@ -20,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial, reduce
 from itertools import product
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -52,6 +52,9 @@ class KnnParams:
     candidates: int = 200
 
 
+LIMITS: Final = KnnParams()
+
+
 class KnnPart(NamedTuple):
     """Documents among which neighbours are found: all of a collection, or some; in float32.
 
@@ -74,7 +77,7 @@ class KnnPart(NamedTuple):
     posting_values: npt.NDArray[np.float32]
 
     @classmethod
-    def of(cls, kernel: DocumentKernel, params: KnnParams, parts: int = 1) -> KnnPart:
+    def of(cls, kernel: DocumentKernel, params: KnnParams = LIMITS, parts: int = 1) -> KnnPart:
         """Return a part with the documents of a kernel, the first of all.
 
         parts  number of parts, which share the limit of documents of a feature
@@ -110,7 +113,7 @@ def nearest_rows(
     entries: int,
     *,
     threads: int | None = None,
-    params: KnnParams | None = None,
+    params: KnnParams = LIMITS,
     progress: Progress | None = None,
 ) -> sparse.csr_array:
     """Return the `entries` largest of each row of K: (N, N) sparse float32, none below 0.
@@ -120,7 +123,7 @@ def nearest_rows(
     Memory: 16 bytes per feature of a document, half of them temporarily, 8 per entry, and
     4 F per thread.
     """
-    part = KnnPart.of(kernel, params or KnnParams())
+    part = KnnPart.of(kernel, params)
     return nearest_rows_in_parts(
         [lambda: part], [len(kernel)], 0, entries, threads=threads, params=params, progress=progress
     )
@@ -133,7 +136,7 @@ def nearest_rows_in_parts(
     entries: int,
     *,
     threads: int | None = None,
-    params: KnnParams | None = None,
+    params: KnnParams = LIMITS,
     progress: Progress | None = None,
 ) -> sparse.csr_array:
     """Return the `entries` largest of each row of K of one part: (n, N) sparse float32.
@@ -144,7 +147,6 @@ def nearest_rows_in_parts(
     See `nearest_rows` for the other parameters. Memory: that of the part, of one other, and 8 bytes
     per candidate of N / 16 documents.
     """
-    params = params or KnnParams()
     postings = reduce(np.add, (np.diff(part().posting_starts) for part in parts))
     row_part = _native_part(parts[number]())
     searcher = _native.KnnSearcher(

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from klsa_search.collection.model import text_fault
 from klsa_search.errors import SettingsError
-from klsa_search.storage.catalog_entry import Entry, change_rows, read_entry
+from klsa_search.storage.catalog_entry import Entry, change_rows
 
 Synonyms = Mapping[str, tuple[str, ...]]
 """Synonyms of words or phrases."""
@@ -75,12 +75,6 @@ def synonyms_of_text(text: str) -> dict[str, tuple[str, ...]]:
 def stored_synonyms(entry: Entry) -> dict[str, tuple[str, ...]]:
     """Return the synonyms of an index; IndexDamaged."""
     return {word: tuple(json.loads(others)) for word, others in entry.rows("synonyms")}
-
-
-def read_synonyms(path: Path) -> dict[str, tuple[str, ...]]:
-    """Return the synonyms of the index at a path; IndexDamaged."""
-    with read_entry(path) as entry:
-        return stored_synonyms(entry)
 
 
 def write_synonyms(path: Path, synonyms: Synonyms) -> None:

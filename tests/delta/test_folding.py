@@ -84,7 +84,7 @@ def near(values, exact, step):
 
 
 def facts(segment):
-    return segment.cards.view(np.float32)[:, -DOCUMENT_SCALARS:]
+    return segment.document_vectors.view(np.float32)[:, -DOCUMENT_SCALARS:]
 
 
 def entries(segment, document):
@@ -169,7 +169,8 @@ def test_a_document_of_the_base_lies_where_it_did(epoch, world):
     again = DeltaBuilder(epoch).fold(world[:BASE])
     m = epoch.dimensions
     places, own = (
-        cards[:, :m].astype(float) for cards in (again.cards, epoch.expansion.document_vectors)
+        vectors[:, :m].astype(float)
+        for vectors in (again.document_vectors, epoch.expansion.document_vectors)
     )
     lengths = np.linalg.norm(places, axis=1) * np.linalg.norm(own, axis=1)
     assert ((places * own).sum(axis=1) / lengths).mean() > 0.9
@@ -265,7 +266,7 @@ def test_a_rewritten_document_has_the_features_of_the_build(tmp_path):
             # Of a value halfway between two levels rounding decides.
             assert np.abs(np.sort(again).astype(np.int64) - np.sort(built)).max(initial=0) <= 1
         assert np.array_equal(segment.lengths, index.arrays.lengths[:60])
-        facts = segment.cards.view(np.float32)[:, -DOCUMENT_SCALARS:]
+        facts = segment.document_vectors.view(np.float32)[:, -DOCUMENT_SCALARS:]
         assert facts == pytest.approx(cut.document_scalars[:60], rel=1e-4, abs=1e-6)
 
 

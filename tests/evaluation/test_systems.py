@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from klsa_search.collection.model import Topic
+from klsa_search.core.config import Settings
 from klsa_search.core.parameters import RankerName
 from klsa_search.errors import CollectionError
 from klsa_search.evaluation.measures import DEPTH, rank_best
 from klsa_search.evaluation.systems import (
-    DEFAULT_SYSTEM,
     SYSTEMS,
     all_systems,
     compare_rankers,
@@ -74,7 +74,7 @@ def test_a_comparison_has_every_ranker_and_the_published_method(tmp_path, monkey
     assert [s.name for s in all_systems() if s.preset == "paper"] == ["paper"]
     names = [system.name for system in all_systems()]
     assert len(set(names)) == len(names)
-    assert DEFAULT_SYSTEM in names
+    assert Settings.of_preset().ranker in names
     use(monkeypatch, *write_template(tmp_path))
     of_template = ["bm25-plus", "bm25l", "dph", "lm-dirichlet"]
     assert [system.name for system in all_systems()] == [*rankers, *of_template, "paper"]

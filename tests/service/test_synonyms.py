@@ -4,8 +4,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from klsa_search.storage.synonyms import read_synonyms
 from tests.support.application import app_of_indexes
+from tests.support.catalogs import read_synonyms
 from tests.support.client import AppClient
 
 from .conftest import failure_of

@@ -30,7 +30,8 @@ from klsa_search.storage.maintenance import copy_index, delete_index, verify
 from klsa_search.storage.names import index_path
 from klsa_search.storage.repository import ReplicationState, read_state, write_state
 from klsa_search.storage.rules import Rule, write_rules
-from klsa_search.storage.synonyms import add_synonyms, read_synonyms, write_synonyms
+from klsa_search.storage.synonyms import add_synonyms, write_synonyms
+from tests.support.catalogs import read_synonyms
 from tests.support.power_loss import disks, lay_out, record
 from tests.support.processes import run
 from tests.support.waiting import PATIENCE
@@ -197,7 +198,7 @@ def test_a_read_only_directory_can_be_read(home):
 READ = """
 import sys
 from pathlib import Path
-from klsa_search.storage.synonyms import read_synonyms
+from tests.support.catalogs import read_synonyms
 print(read_synonyms(Path(sys.argv[1])))
 """
 

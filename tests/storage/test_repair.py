@@ -23,9 +23,9 @@ from klsa_search.storage.repair import (
     repair_current,
 )
 from klsa_search.storage.rules import Rule, write_rules
-from klsa_search.storage.synonyms import read_synonyms, write_synonyms
+from klsa_search.storage.synonyms import write_synonyms
 from klsa_search.storage.write_log_writer import LogWriter
-from tests.support.catalogs import read_rules
+from tests.support.catalogs import read_rules, read_synonyms
 
 from .worlds import write_documents
 

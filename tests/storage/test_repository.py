@@ -27,9 +27,9 @@ from klsa_search.storage.objects import open_store, refuse_password
 from klsa_search.storage.repair import readable_documents
 from klsa_search.storage.repository import Repository, read_state
 from klsa_search.storage.restore import follow, restore_all, restore_index
-from klsa_search.storage.synonyms import read_synonyms, write_synonyms
+from klsa_search.storage.synonyms import write_synonyms
 from klsa_search.storage.write_log_writer import LogWriter
-from tests.support.catalogs import read_rules
+from tests.support.catalogs import read_rules, read_synonyms
 
 from .test_kills import Killed, dying
 from .worlds import write_documents

@@ -11,8 +11,8 @@ from klsa_search.search.query.rules import checked_rules
 from klsa_search.storage.judgements import Judgements
 from klsa_search.storage.maintenance import copy_index, delete_index, rollback, verify_shared
 from klsa_search.storage.rules import change_rule, write_rules
-from klsa_search.storage.synonyms import read_synonyms, write_synonyms
-from tests.support.catalogs import read_rules
+from klsa_search.storage.synonyms import write_synonyms
+from tests.support.catalogs import read_rules, read_synonyms
 
 HIDE = {"hide": ["one"]}
 RULES = checked_rules(

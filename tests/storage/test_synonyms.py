@@ -10,10 +10,10 @@ from klsa_search import build
 from klsa_search.errors import IndexNotFound, SettingsError
 from klsa_search.storage.synonyms import (
     checked_synonyms,
-    read_synonyms,
     synonyms_of_text,
     write_synonyms,
 )
+from tests.support.catalogs import read_synonyms
 
 TV = {"tv": ("television",), "television": ("tv",)}
 WORDS = st.text("ab é,雪", min_size=1, max_size=6).filter(str.strip)
