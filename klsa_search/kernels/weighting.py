@@ -34,7 +34,7 @@ _Floats = npt.NDArray[np.float64]
 class FeatureWeighting:
     """A weighting of document features, as three functions of arrays; see above.
 
-    norm    lengths dl(d) (n,) and their mean dl_avg → (n,), what the length of a document means
+    norm    lengths dl(d) (n,) and their mean dl_avg → (n,), by which counts are normalised
     local   counts f(t,d) (m,), all above 0, and the norms of their documents (m,) → (m,), finite
             and not below 0
     weight  document frequencies n_t (V,), from 0, and the number N of documents → (V,), finite

@@ -1,7 +1,4 @@
-"""The latent space: coordinates of documents and queries [LSK; KLSA §3.1].
-
-They are by the first eigenvectors of K.
-"""
+"""The latent space of the first eigenvectors of K: documents and queries [LSK; KLSA §3.1]."""
 
 from __future__ import annotations
 

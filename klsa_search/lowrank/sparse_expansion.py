@@ -142,7 +142,7 @@ NO_REMOTE_ROWS: Final[RemoteRows] = RemoteRows(
 class SparseExpansion:
     """The largest entries of K, and the features from which all entries can be computed.
 
-    Of consecutive documents, to which the entries of a row need not be limited.
+    The documents are consecutive; entries of their rows may be of any documents.
 
     rows      (N, entries) uint32, the largest entries of each row without the diagonal, largest
               first, padded with 0

@@ -77,7 +77,7 @@ def back_up(
     take_over  whether to write to a repository of another directory, which then belongs to
                this one, and to follow none any more
     Everything written is read back and compared. A backup that is equal to the previous one
-    takes its place. An index that cannot be read keeps its last backup, and is in
+    replaces it. An index that cannot be read keeps its last backup, and is in
     `BackupResult.faults`. IndexBusy while another backup of the directory or to a directory
     runs; StoreError, also if the repository belongs to another directory.
     """

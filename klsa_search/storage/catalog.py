@@ -133,7 +133,7 @@ def read_catalog(home: Path) -> Iterator[Catalog]:
     if not os.path.lexists(file):
         yield Catalog(home, None)
         return
-    with _errors_of_ours(file), opened_to_read(file, TIMEOUT) as connection:
+    with _translated_errors(file), opened_to_read(file, TIMEOUT) as connection:
         _check_kind(connection)
         yield Catalog(home, connection)
 
@@ -146,7 +146,7 @@ def change_catalog(home: Path) -> Iterator[Catalog]:
     WritingRefused on a network file system; IndexDamaged, StoreError. Cost: some ms.
     """
     file = home / CATALOG
-    with _errors_of_ours(file), writable(file):
+    with _translated_errors(file), writable(file):
         refuse_network(file)
         if not os.path.lexists(file):
             _create(file)
@@ -159,7 +159,7 @@ def change_catalog(home: Path) -> Iterator[Catalog]:
 
 
 @contextmanager
-def _errors_of_ours(file: Path) -> Iterator[None]:
+def _translated_errors(file: Path) -> Iterator[None]:
     """Raise IndexBusy, IndexDamaged or StoreError in place of errors of SQLite."""
     try:
         yield

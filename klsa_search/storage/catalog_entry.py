@@ -4,8 +4,8 @@
     with change_entry(path) as entry: entry.replace("synonyms", [("tv", '["television"]')])
 
 Rows belong to an ID, in the file CATALOG-ID of the index from its first row on. So an index keeps
-them when its folder is renamed, and one that is built in its place has none. Nor has a copy of the
-folder alone.
+them when its folder is renamed. An index that is built in its place, or a copy of the folder alone,
+has none.
 """
 
 from __future__ import annotations

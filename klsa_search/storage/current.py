@@ -107,7 +107,7 @@ def current_generation(path: Path) -> Path:
 
 
 def partitions_error(index: str) -> PartitionsUnsupported:
-    """Return the error of an index in partitions that was called for what these do not support."""
+    """Return the error for a call that an index in partitions does not support."""
     return PartitionsUnsupported(
         f"index `{index}` has partitions, which do not support this; open it again if it was "
         "divided meanwhile, or build it with one partition"

@@ -110,7 +110,10 @@ def is_exhausted(error: Exception) -> bool:
 
 
 def unreadable(path: Path, fact: object, step: str) -> IndexDamaged:
-    """Return the error that a file cannot be read for that reason; raise it if it is a lack."""
+    """Return the error for a file that cannot be read.
+
+    fact  the reason; it is raised itself if the process lacks descriptors or memory
+    """
     if isinstance(fact, OSError) and is_exhausted(fact):
         raise fact
     reason = getattr(fact, "strerror", None) or str(fact).partition("\n")[0]

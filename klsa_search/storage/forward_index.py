@@ -94,10 +94,11 @@ class Forward:
         return cls([(codes, starts)], ranks, fields)
 
     def renumbered(self, numbers: Integers, terms: int) -> Forward:
-        """Return the same with other numbers of terms; terms that it lacks have the last ranks.
+        """Return the index with other term numbers; terms that it lacks have the last ranks.
 
-        numbers  of the terms here, distinct
-        terms    V, number of terms in all. Cost: O(V).
+        numbers  new numbers of its terms, distinct
+        terms    V, number of terms in all
+        Cost: O(V).
         """
         ranks = np.full(terms, -1, np.int32)
         ranks[numbers] = self.ranks
@@ -105,10 +106,10 @@ class Forward:
         return Forward(self.parts, ranks, self.fields)
 
     def extended(self, part: ForwardPart, terms: int) -> Forward:
-        """Return the forward index of these and later documents; the rank of a later term is its
-        number.
+        """Return the forward index of these and later documents; later terms rank by number.
 
-        terms  V, number of terms in all. Cost: O(V).
+        terms  V, number of terms in all
+        Cost: O(V).
         """
         later = np.arange(len(self.ranks), terms, dtype=np.int32)
         ranks = np.concatenate((self.ranks, later))

@@ -266,8 +266,7 @@ def _last_call(logs: Sequence[Sequence[str]]) -> str:
 def delete_index(path: Path) -> list[Path]:
     """Delete an index, damaged or not: first take it out of use in one step, then remove its files.
 
-    So is a folder that an interrupted build or restore left before it wrote its first file.
-
+    Also delete a folder that an interrupted build or restore left before it wrote its first file.
     Files that do not belong to the index stay, and are returned. Of a symbolic link only the link
     is removed. A later deletion or build finishes one that was interrupted. Raise IndexNotFound;
     StoreError if it is not an index or is being changed.

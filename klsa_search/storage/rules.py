@@ -156,7 +156,7 @@ class Rule(_Part):
     @model_validator(mode="wrap")
     @classmethod
     def _named(cls, value: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        """Name the rule in errors, which else name its place in the list."""
+        """Name the rule in errors, not its position in the list."""
         try:
             return handler(value)
         except ValidationError as error:

@@ -28,9 +28,10 @@ _BLANK_BEFORE_OTHER: Final = re.compile(r"\s(?!\d)")
 def id_match_of(state: State, request: Query, mask: Mask | None, evidence: Evidence) -> int | None:
     """Return the doc id of the document whose ID is the query, or None.
 
-    Letters and digits that no document contains as typed are the only ID of these, whatever signs
-    it has. With `DIGITS` digits or more, they are the only ID that ends with them, or else has them
-    before a sign, if that has a letter and its document may be a hit. So is such a number.
+    Else, unless a document contains the query as a word, the document of the only ID with the same
+    letters and digits, whatever signs are between them. A query of `DIGITS` digits or more, or a
+    number of so many, also stands for the only ID that ends with it, or else has it before a sign.
+    That ID must have a letter, and its document must pass the filters.
     """
     text = request.query.strip()
     if _BLANK_BEFORE_OTHER.search(text):  # nearly all queries

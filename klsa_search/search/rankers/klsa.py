@@ -222,7 +222,7 @@ def _counted(
 
 
 def _order_of_texts(snapshot: Snapshot, query: QueryTerms) -> Numbers:
-    """Return the places of the terms of a query in the order of their texts, as in others."""
+    """Return the order of the terms of a query by text, which is the same in all partitions."""
     terms = snapshot.vocabulary.terms
     return np.argsort([terms[number] for number in query.numbers.tolist()], kind="stable")
 

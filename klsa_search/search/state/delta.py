@@ -36,7 +36,7 @@ from klsa_search.storage.write_log import LogPosition, Write
 
 
 class LaterRecords:
-    """Records to whose end documents are appended; readers that it returned do not change.
+    """Records to which documents are appended; readers that it returned do not change.
 
     built  reads the documents of the build
     """

@@ -1,4 +1,4 @@
-"""Columns that documents are appended to: of a build, or of documents written after it.
+"""Columns to which documents are appended: those of a build, or written after it.
 
 A build writes its columns to files at its end. Those of later documents stay in memory. Their
 fields keep their types, as declared or as detected by the build; a new field has the type of its
@@ -51,7 +51,7 @@ NOT_BUILT: Final = (
 
 
 class GrowingColumn:
-    """A column to whose end documents are appended; arrays that it returned do not change.
+    """A column to which documents are appended; arrays that it returned do not change.
 
     kind         its type
     content      bytes of the distinct texts of a keyword field

@@ -214,7 +214,7 @@ def epoch_unit(value: object) -> str:
 
 
 def _microseconds_of(moment: str) -> int:
-    """Return the microseconds of a date or time in ISO 8601, perhaps one that cannot be.
+    """Return the microseconds of a date or time in ISO 8601; TypeMismatch for 2024-02-30.
 
     A month counts as its first day.
     """
