@@ -9,6 +9,7 @@ from klsa_search import build
 from klsa_search.cluster.remote import open_cluster_index
 from klsa_search.core.parameters import RankingSettings
 from klsa_search.errors import DocumentNotFound
+from klsa_search.search.engine.evidence import LOCAL
 from klsa_search.search.rankers.feedback import add_feedback
 from tests.cluster.local_workers import LocalCluster
 from tests.support.worlds import TOPIC_QUERIES, topic_records
@@ -33,6 +34,7 @@ def found(scores, positive, negative, living=None):
         np.array(scores, np.float32),
         tuple(np.array(ids, np.int64) if ids else None for ids in (positive, negative)),
         RankingSettings(z=2),
+        LOCAL,
     ).tolist()
 
 

@@ -39,7 +39,7 @@ from klsa_search.core.array_types import DocIds, Matrix, Numbers, Scores
 from klsa_search.core.parameters import RankingSettings
 from klsa_search.kernels.document_kernel import FeatureSums
 from klsa_search.lowrank.expansion_matrix import largest_entries
-from klsa_search.search.engine.evidence import LOCAL, Evidence
+from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.query_terms import QueryTerms
 from klsa_search.search.engine.snapshot import FIRST_LATER, Snapshot
 from klsa_search.search.rankers.boosted_bm25 import boosted_bm25
@@ -75,7 +75,7 @@ def rank_expanded(
     snapshot: Snapshot,
     query: QueryTerms,
     parameters: RankingSettings,
-    evidence: Evidence = LOCAL,
+    evidence: Evidence,
 ) -> Scores:
     """Return BM25 scores of the expanded query. Cost: the postings of up to 20 more terms."""
     expanded, _ = expand_query(snapshot, query, parameters, feedback, evidence)
@@ -130,7 +130,7 @@ def expand_query(
     query: QueryTerms,
     parameters: RankingSettings,
     feedback: Feedback,
-    evidence: Evidence = LOCAL,
+    evidence: Evidence,
 ) -> tuple[QueryTerms, DocIds]:
     """Return the query expanded by its best documents, and these; unchanged if there are none.
 
@@ -249,7 +249,7 @@ def add_feedback(
     scores: Scores,
     examples: tuple[DocIds | None, DocIds | None],
     parameters: RankingSettings,
-    evidence: Evidence = LOCAL,
+    evidence: Evidence,
 ) -> Scores:
     """Move the scores of all documents, (N,), by positive and negative examples; at least 0.
 

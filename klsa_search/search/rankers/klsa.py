@@ -34,7 +34,7 @@ from klsa_search.core.deadlines import check_deadline
 from klsa_search.core.parameters import RankingSettings
 from klsa_search.lowrank.expansion_matrix import largest_entries
 from klsa_search.search.engine.engine import KlsaParams
-from klsa_search.search.engine.evidence import LOCAL, Evidence
+from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.query_terms import QueryTerms
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.rankers.boosted_bm25 import boosted_bm25
@@ -87,7 +87,7 @@ def rank_klsa(
     snapshot: Snapshot,
     query: QueryTerms,
     parameters: RankingSettings,
-    evidence: Evidence = LOCAL,
+    evidence: Evidence,
 ) -> Scores:
     """Score every document by Kernel LSA, exactly; α = 0 is BM25, to the bit.
 
@@ -112,7 +112,7 @@ def parts_of(
     query: QueryTerms,
     row: Scores,
     parameters: RankingSettings,
-    evidence: Evidence = LOCAL,
+    evidence: Evidence,
 ) -> Parts | None:
     """Return the parts of all scores; None if no document has a word of the query.
 

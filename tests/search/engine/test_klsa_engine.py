@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from klsa_search.core.parameters import RankingSettings
 from klsa_search.lowrank.expansion_matrix import largest_entries
 from klsa_search.search.engine.engine import MAX_SEEDS
+from klsa_search.search.engine.evidence import LOCAL
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.query_terms import QueryTerms
 from klsa_search.search.query.parser import MAX_TERMS
@@ -88,7 +89,7 @@ def same(one, other):
 
 
 def exact_scores(snapshot, terms, chosen):
-    return rank_klsa(snapshot, QueryTerms.of(terms), chosen)
+    return rank_klsa(snapshot, QueryTerms.of(terms), chosen, LOCAL)
 
 
 @given(options=worlds, calls=st.lists(asked, min_size=1, max_size=12))

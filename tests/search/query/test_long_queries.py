@@ -5,6 +5,7 @@ import random
 import numpy as np
 import pytest
 
+from klsa_search.search.engine.evidence import LOCAL
 from klsa_search.search.engine.query_terms import QueryTerms
 from klsa_search.search.query.parser import MAX_TERMS
 from klsa_search.search.rankers.klsa import rank_klsa
@@ -69,7 +70,7 @@ def test_repetitions_and_unknown_words_do_not_make_a_query_long(index):
     assert np.array_equal(bm25, row)
     positions, scores = index.rank(query, 5, ranker="bm25", spelling="off")
     assert scores.tolist() == row[positions].tolist()
-    exact = rank_klsa(snapshot, QueryTerms.of(numbers), index.parameters())
+    exact = rank_klsa(snapshot, QueryTerms.of(numbers), index.parameters(), LOCAL)
     found, _ = index.rank(query, 10, spelling="off")
     assert len({*found.tolist()} & {*np.argsort(-exact)[:10].tolist()}) >= 8
 
