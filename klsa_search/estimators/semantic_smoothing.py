@@ -98,9 +98,7 @@ class TermNetwork:
     """
 
     def __init__(
-        self,
-        meanings: Mapping[str, Iterable[Hashable]],
-        edges: Iterable[tuple[Hashable, Hashable]],
+        self, meanings: Mapping[str, Iterable[Hashable]], edges: Iterable[tuple[Hashable, Hashable]]
     ) -> None:
         self._meanings = {term: tuple(nodes) for term, nodes in meanings.items()}
         pairs = list(edges)

@@ -109,9 +109,7 @@ class Postings:
         return cls(k1, shape, starts, entries, run_starts, table, best, occurrences)
 
     def saturated(
-        self,
-        counts: Callable[[int, int], SparseRows],
-        norms: npt.NDArray[np.float64],
+        self, counts: Callable[[int, int], SparseRows], norms: npt.NDArray[np.float64]
     ) -> Postings:
         """Return postings of the same counts with other norms.
 

@@ -234,10 +234,7 @@ def expansion_rows(
 ) -> Matrix:
     """Return D_f: (N, N) float32. Cost O(N² · k), N rows of K if f has a tail; 4 N² bytes."""
     factors = Expansion.of(
-        spectrum.eigenvectors,
-        spectrum.eigenvalues,
-        spectral_function(spectral, gamma),
-        head=head,
+        spectrum.eigenvectors, spectrum.eigenvalues, spectral_function(spectral, gamma), head=head
     )
     U = factors.eigenvectors.astype(np.float32)
     with one_blas_thread():

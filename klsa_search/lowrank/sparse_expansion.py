@@ -75,10 +75,7 @@ def unpack_rows(starts: Numbers, entries: _Packed, steps: _Steps, columns: int) 
 
 
 def pack_table(
-    rows: sparse.csr_array,
-    width: int,
-    first_row: int = 0,
-    ordinals: Numbers | None = None,
+    rows: sparse.csr_array, width: int, first_row: int = 0, ordinals: Numbers | None = None
 ) -> tuple[_Packed, _Steps, RemoteRows]:
     """Return the `width` largest positive entries of each row, packed, and the step of each row.
 
@@ -306,9 +303,7 @@ class SegmentedExpansion:
         return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
     def _of(
-        self,
-        documents: DocIds,
-        array: Callable[[SparseExpansion], npt.NDArray[_Number]],
+        self, documents: DocIds, array: Callable[[SparseExpansion], npt.NDArray[_Number]]
     ) -> npt.NDArray[_Number]:
         arrays = list(map(array, self.segments))
         if len(arrays) == 1:

@@ -76,12 +76,7 @@ class Catalog:
         self._connection = connection
 
     def rows(
-        self,
-        table: str,
-        where: str = "1",
-        values: Sequence[object] = (),
-        *,
-        step: str = "",
+        self, table: str, where: str = "1", values: Sequence[object] = (), *, step: str = ""
     ) -> list[Row]:
         """Return rows in the order in which they were written, without their checksums.
 

@@ -20,13 +20,7 @@ from typing import Final
 from uuid import uuid4
 
 from klsa_search.errors import StoreError
-from klsa_search.storage.catalog import (
-    TABLES,
-    Catalog,
-    Row,
-    change_catalog,
-    read_catalog,
-)
+from klsa_search.storage.catalog import TABLES, Catalog, Row, change_catalog, read_catalog
 from klsa_search.storage.current import current_build
 from klsa_search.storage.files import read_regular, replace_file, unreadable
 from klsa_search.storage.names import CATALOG, CATALOG_ID

@@ -231,10 +231,7 @@ class DocumentReader:
         return list(map(int, sizes[::-1][:MAX_LONGEST]))
 
     def extended(
-        self,
-        part: RecordsPart,
-        later: Mapping[str, Sequence[int]],
-        live: npt.NDArray[np.bool_],
+        self, part: RecordsPart, later: Mapping[str, Sequence[int]], live: npt.NDArray[np.bool_]
     ) -> DocumentReader:
         """Return a reader of these and later documents, whose records are in `part`."""
         return replace(self, parts=(*self.parts, part), later=later, live=live)

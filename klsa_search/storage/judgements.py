@@ -119,7 +119,6 @@ def plain(query: str) -> str:
         raise QueryError(f"query {fault}; judge another query", field="query")
     if not 1 <= len(text) <= MAX_QUERY_CHARACTERS:
         raise QueryError(
-            f"query has {len(text):,} characters; give 1 to {MAX_QUERY_CHARACTERS:,}",
-            field="query",
+            f"query has {len(text):,} characters; give 1 to {MAX_QUERY_CHARACTERS:,}", field="query"
         )
     return text

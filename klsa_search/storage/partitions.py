@@ -36,11 +36,7 @@ from klsa_search.storage.current import (
 )
 from klsa_search.storage.directories import build_of, partition_folders
 from klsa_search.storage.files import read_regular, unreadable, write_fresh
-from klsa_search.storage.manifest import (
-    Frozen,
-    Manifest,
-    read_manifest,
-)
+from klsa_search.storage.manifest import Frozen, Manifest, read_manifest
 from klsa_search.storage.names import CURRENT, PARTITIONS, PASSAGES, index_of
 from klsa_search.storage.query_settings import current_manifest
 

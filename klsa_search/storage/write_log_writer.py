@@ -55,10 +55,7 @@ class LogWriter(WriteLog, AbstractContextManager["LogWriter"]):
         self._close()
 
     def append(
-        self,
-        puts: Iterable[Document] = (),
-        deletes: Iterable[str] = (),
-        time: str | None = None,
+        self, puts: Iterable[Document] = (), deletes: Iterable[str] = (), time: str | None = None
     ) -> LogPosition:
         """Write a batch, deletions before documents, and return the new end of the log.
 
@@ -73,10 +70,7 @@ class LogWriter(WriteLog, AbstractContextManager["LogWriter"]):
 
     @contextmanager
     def batch(
-        self,
-        puts: Iterable[Document] = (),
-        deletes: Iterable[str] = (),
-        time: str | None = None,
+        self, puts: Iterable[Document] = (), deletes: Iterable[str] = (), time: str | None = None
     ) -> Iterator[LogPosition]:
         """Write a batch as `append` does if the block raises nothing, which can read it before.
 

@@ -34,10 +34,7 @@ BEST = 300
 
 
 def impacts_of(
-    kernel: QueryKernel,
-    terms: Numbers,
-    query_weights: npt.NDArray[np.float32],
-    documents: DocIds,
+    kernel: QueryKernel, terms: Numbers, query_weights: npt.NDArray[np.float32], documents: DocIds
 ) -> npt.NDArray[np.float32]:
     """Return the shares of terms in k_q of documents, ascending: (n, terms).
 

@@ -84,10 +84,7 @@ def effective_alpha(alpha: float, hold_back: float, share: float) -> float:
 
 
 def rank_klsa(
-    snapshot: Snapshot,
-    query: QueryTerms,
-    parameters: RankingSettings,
-    evidence: Evidence,
+    snapshot: Snapshot, query: QueryTerms, parameters: RankingSettings, evidence: Evidence
 ) -> Scores:
     """Score every document by Kernel LSA, exactly; α = 0 is BM25, to the bit.
 

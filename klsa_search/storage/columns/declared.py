@@ -179,10 +179,7 @@ class FieldWarning:
 
 
 def field_warnings(
-    documents: Sequence[Document],
-    fields: Fields,
-    declared: Container[str],
-    forms: LocalForms,
+    documents: Sequence[Document], fields: Fields, declared: Container[str], forms: LocalForms
 ) -> Iterator[FieldWarning]:
     """Yield a warning for each field of a document with a value that does not fit, the first.
 

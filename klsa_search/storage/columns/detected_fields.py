@@ -287,8 +287,7 @@ class DetectedField:
                 ):
                     return candidate
         return next(
-            (candidate for candidate in self._open_candidates if self._fits(candidate, type_)),
-            None,
+            (candidate for candidate in self._open_candidates if self._fits(candidate, type_)), None
         )
 
     def reason(self) -> str:

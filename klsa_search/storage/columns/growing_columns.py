@@ -21,13 +21,7 @@ import numpy.typing as npt
 from klsa_search.collection.model import Document
 from klsa_search.core.array_types import DocumentMask, GrowableArray, Numbers, SortedTexts
 from klsa_search.core.build_settings import MAX_FIELDS, FieldType
-from klsa_search.storage.columns.column import (
-    DTYPES,
-    Column,
-    ColumnArrays,
-    TextsAlike,
-    packed,
-)
+from klsa_search.storage.columns.column import DTYPES, Column, ColumnArrays, TextsAlike, packed
 from klsa_search.storage.columns.columns import Field, Fields, extended
 from klsa_search.storage.columns.local_forms import GENERAL, LocalForms
 from klsa_search.storage.columns.values import (
@@ -59,11 +53,7 @@ class GrowingColumn:
     """
 
     def __init__(
-        self,
-        kind: FieldType,
-        coerce: Callable[[object], Any],
-        max_texts: int,
-        skipped: int = 0,
+        self, kind: FieldType, coerce: Callable[[object], Any], max_texts: int, skipped: int = 0
     ) -> None:
         """Begin with `skipped` documents without a value."""
         self.kind: FieldType = kind
