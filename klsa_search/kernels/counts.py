@@ -216,7 +216,7 @@ class CountsBuilder:
         paired[common] = False
         N = len(self._parts)
         report = counted or (lambda done, total: None)
-        counts = _Counted(self._spool)
+        counts = _SpooledCounts(self._spool)
         with ThreadPoolExecutor(self._threads) as threads:
             for block in map_in_order(
                 lambda block: threads.submit(count_block, block, paired, self._weights),
@@ -281,7 +281,7 @@ class CountsBuilder:
         return terms
 
 
-class _Counted:
+class _SpooledCounts:
     """The counts of all blocks, in order."""
 
     def __init__(self, spool: Callable[[npt.DTypeLike], Spool]) -> None:

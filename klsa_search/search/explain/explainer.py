@@ -32,8 +32,8 @@ from klsa_search.search.explain.explanation import (
 )
 from klsa_search.search.explain.score_parts import (
     NOT_NAMED,
-    Covered,
     ScoreParts,
+    TermCoverage,
     Values,
     addends_of,
     engine_parts,
@@ -215,7 +215,7 @@ class Explainer:
         ]
         return tuple(sorted(entries, key=lambda one: (-one.bm25, one.term)))
 
-    def _coverage(self, covered: Covered) -> Coverage:
+    def _coverage(self, covered: TermCoverage) -> Coverage:
         terms, neighbours = self._snapshot.vocabulary.terms, covered.neighbours.tolist()
         entries = []
         for at, number in enumerate(covered.terms.tolist()):

@@ -63,7 +63,7 @@ NOT_NAMED: Final = -1
 """A neighbour in another partition whose ID is not known."""
 
 
-class Covered(NamedTuple):
+class TermCoverage(NamedTuple):
     """T of one document, by term.
 
     terms    (n,) term numbers
@@ -93,7 +93,7 @@ class ScoreParts(NamedTuple):
 
     alpha: float
     lexical: float
-    covered: Covered | None
+    covered: TermCoverage | None
     latent: float | None
     expansion: float
     seeds: DocIds
@@ -137,9 +137,9 @@ def engine_parts(
         )
 
 
-def _covered(details: ScoreDetails, at: int, terms: Numbers, step: float) -> Covered:
+def _covered(details: ScoreDetails, at: int, terms: Numbers, step: float) -> TermCoverage:
     has_lent = details.neighbours[at] != -1
-    return Covered(
+    return TermCoverage(
         terms,
         details.coverage[at].astype(np.float64),
         step * details.impacts[at].astype(np.float64),
@@ -189,7 +189,9 @@ def _parts_at(
     )
 
 
-def _covered_by_row(snapshot: Snapshot, query: QueryTerms, of_all: Parts, document: int) -> Covered:
+def _covered_by_row(
+    snapshot: Snapshot, query: QueryTerms, of_all: Parts, document: int
+) -> TermCoverage:
     """Divide T among the terms: see `search.rankers.coverage`."""
     columns, near = of_all.columns, snapshot.neighbours
     row = slice(near.indptr[document], near.indptr[document + 1])
@@ -208,4 +210,4 @@ def _covered_by_row(snapshot: Snapshot, query: QueryTerms, of_all: Parts, docume
     total = float(of_all.parts["coverage"].scored[document])
     value *= total / max(float(value.sum()), 1e-300)
     neighbours = np.where(neighbours < near.shape[0], neighbours, NOT_NAMED)
-    return Covered(query.numbers, value, of_document, neighbours, lent)
+    return TermCoverage(query.numbers, value, of_document, neighbours, lent)

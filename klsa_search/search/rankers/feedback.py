@@ -224,7 +224,7 @@ NEGATIVE: Final = 0.15
 
 
 @dataclass(frozen=True)
-class _First:
+class _FirstDocuments:
     """The documents over which parts of scores are scaled, and the parts: sums over partitions.
 
     best      documents by the query, with the parts of their scores: (n, p)
@@ -234,8 +234,8 @@ class _First:
     best: BestDocuments
     examples: Matrix
 
-    def __add__(self, other: _First) -> _First:
-        return _First(self.best + other.best, np.vstack((self.examples, other.examples)))
+    def __add__(self, other: _FirstDocuments) -> _FirstDocuments:
+        return _FirstDocuments(self.best + other.best, np.vstack((self.examples, other.examples)))
 
     @property
     def lengths(self) -> list[float]:
@@ -271,11 +271,11 @@ def add_feedback(
         weights.append(weight)
     positive = np.zeros(0, np.int64) if examples[0] is None else examples[0]
 
-    def first_of() -> _First:
+    def first_of() -> _FirstDocuments:
         best, best_scores = largest_entries(scores, parameters.z)
         values = {"parts": np.stack([part[best] for part in parts], axis=1)}
         documents = BestDocuments.of(snapshot, best, best_scores, parameters.z, values)
-        return _First(documents, np.stack([part[positive] for part in parts], axis=1))
+        return _FirstDocuments(documents, np.stack([part[positive] for part in parts], axis=1))
 
     first = evidence.total(("first",), first_of)
     result = np.zeros(len(scores), np.float32)

@@ -168,7 +168,7 @@ class DetectedField:
         self._name, self._declared = name, declared
         self._may_have_versions, self._has_versions = names_versions(name), False
         self._kinds: dict[str, None] = {}  # of its values, in order of appearance
-        self._has_candidates = self._decided = False
+        self._decided = False
         self._candidates: dict[FieldType, FieldCandidate] = {}
         self._first: tuple[object, str] | None = None  # value, and origin of its document
 
@@ -177,10 +177,10 @@ class DetectedField:
 
         origins  of its documents, as "file:line"
         """
-        if self._has_candidates and not self._open_candidates:
+        if self._candidates and not self._open_candidates:
             return
         flat, counts = flattened(batch)
-        if not flat and not self._has_candidates:
+        if not flat and not self._candidates:
             return
         if self._first is None:
             at = 0 if counts is None else next(at for at, count in enumerate(counts) if count)
@@ -191,7 +191,7 @@ class DetectedField:
         if self._may_have_versions and not self._has_versions:
             texts = (item.strip() for item in flat if isinstance(item, str))
             self._has_versions = any(map(_VERSION.fullmatch, texts))
-        if not self._has_candidates:
+        if not self._candidates:
             self.unit = self.unit or unit_of(flat)
             self._begin(_CANDIDATES if type_ is None else (type_,))
         for candidate in self._open_candidates:
@@ -269,7 +269,7 @@ class DetectedField:
         A single code such as 00123 makes a field of numeric strings a keyword field, and so does a
         version such as 1.10 in a field that is named for versions.
         """
-        if self.keeps_empty and not self._has_candidates and type_ is not None:
+        if self.keeps_empty and not self._candidates and type_ is not None:
             self._begin((type_,))
         self._decided = forms.decimal is not None
         if type_ is None:
@@ -392,7 +392,6 @@ class DetectedField:
         return candidate.fitting > 0 and not candidate.codes and fits
 
     def _begin(self, types: Sequence[FieldType]) -> None:
-        self._has_candidates = True
         most = limits_of(declared=self._declared).texts
         declared, unit = self._declared, self.unit
         for kind in types:
