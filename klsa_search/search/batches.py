@@ -1,4 +1,4 @@
-"""Batches of writes: documents as they are stored, results, and the drift that they add up to."""
+"""Batches of writes: documents as they are stored, and results."""
 
 from __future__ import annotations
 
@@ -22,43 +22,6 @@ from klsa_search.storage.columns.declared import (
 )
 from klsa_search.storage.documents import not_found
 from klsa_search.storage.manifest import SpaceEntry
-
-
-@dataclass(frozen=True, slots=True)
-class Drift:
-    """Drift of an index from its training: the documents of the last build or refit.
-
-    added   number of live documents added after the training
-    deleted number of documents of the training that were deleted or replaced by other words
-    passed  number of documents added after the training that were deleted or replaced since the
-            last compaction
-    words   number of words of the added documents
-    unseen  number of those words whose terms the training does not know
-    bytes   bytes of memory of the delta index
-    A document that replaces one with the same words, as with a new price, counts as that one.
-    """
-
-    added: int = 0
-    deleted: int = 0
-    passed: int = 0
-    words: int = 0
-    unseen: int = 0
-    bytes: int = 0
-
-    @property
-    def unseen_share(self) -> float:
-        """Return the share of the added words that the build does not know, 0 to 1."""
-        return self.unseen / self.words if self.words else 0.0
-
-    def added_share(self, documents: int) -> float:
-        """Return the share of this many live documents that were added, 0 to 1."""
-        return self.added / documents if documents else 0.0
-
-    def changed_share(self, documents: int) -> float:
-        """Return the share of all documents that were added or deleted, for so many live ones."""
-        dead = self.deleted + self.passed
-        return (self.added + dead) / (documents + dead) if documents + dead else 0.0
-
 
 BATCH_DOCUMENTS: Final = 1_000
 """Documents of a batch, at most."""

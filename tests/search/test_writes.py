@@ -30,10 +30,10 @@ from klsa_search.indexing.replay import refuse_rebuilt
 from klsa_search.kernels.bm25 import average_length, live_length
 from klsa_search.kernels.query_kernel import TermWeighting
 from klsa_search.lowrank import sparse_expansion
-from klsa_search.search.batches import Drift
 from klsa_search.search.engine.engine import Bm25Engine
 from klsa_search.search.parts.generation import OpenGeneration
 from klsa_search.search.rankers import RANKERS
+from klsa_search.search.state.drift import Drift
 from klsa_search.storage.generations import writing
 from klsa_search.storage.maintenance import delete_index
 from klsa_search.storage.write_log import WriteLog

@@ -20,7 +20,6 @@ from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.config import Settings
 from klsa_search.core.parameters import RankingSettings, SearchParameters
 from klsa_search.errors import StoreError
-from klsa_search.search.batches import Drift
 from klsa_search.search.costs import is_quick, search_cost
 from klsa_search.search.filters.masks import FilterLike
 from klsa_search.search.models import NO_MODELS, Models
@@ -32,6 +31,7 @@ from klsa_search.search.parts.open_parts import OpenParts
 from klsa_search.search.parts.part_set import IndexFacts, Part, PartSet
 from klsa_search.search.parts.reading import global_doc_ids, local_doc_ids
 from klsa_search.search.query.query import Query
+from klsa_search.search.state.drift import Drift
 from klsa_search.search.state.state import State
 from klsa_search.storage.columns.columns import Fields
 from klsa_search.storage.current import partitions_error

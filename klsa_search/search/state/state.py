@@ -18,9 +18,7 @@ from klsa_search.core.array_types import DocumentMask
 from klsa_search.core.config import QUERY_SETTINGS, Settings
 from klsa_search.core.lazy import lazy_property
 from klsa_search.core.parameters import ParsingSettings, RankingSettings
-from klsa_search.delta.statistics import trained_documents, trained_statistics
 from klsa_search.kernels.query_kernel import DocumentCounts, QueryKernel
-from klsa_search.search.batches import Drift
 from klsa_search.search.engine.collection_statistics import CollectionStatistics, CountChanges
 from klsa_search.search.engine.evidence import AnswerCache
 from klsa_search.search.engine.mask import Mask
@@ -33,6 +31,7 @@ from klsa_search.search.query.synonyms import Synonyms
 from klsa_search.search.ranking.parameters import Parameters
 from klsa_search.search.ranking.searcher import Searcher
 from klsa_search.search.snippets import StoredSnippets
+from klsa_search.search.state.drift import Drift, drift_of
 from klsa_search.search.state.passages import PassageIndex, PassageSearcher
 from klsa_search.search.suggest.suggester import SuggestedTexts, Suggester
 from klsa_search.storage.arrays import open_array
@@ -223,24 +222,6 @@ def _open_checked(
         texts=SuggestedTexts.of(analyzer),
         synonyms=Synonyms({}, analyzer),
         rules=RuleSet((), analyzer),
-    )
-
-
-def drift_of(generation: Path, manifest: Manifest) -> Drift:
-    """Return the drift of a generation from its training: none, unless by a compaction."""
-    trained = trained_statistics(generation)
-    if manifest.trained is None or trained is None:
-        return Drift()
-    is_later = ~trained_documents(generation, manifest)
-    lengths, occurrences = (
-        open_array(generation, "lengths"),
-        open_array(generation, "postings_occurrences"),
-    )
-    return Drift(
-        added=int(is_later.sum()),
-        deleted=trained.documents - manifest.trained,
-        words=int(lengths[is_later].sum(dtype=np.int64)),
-        unseen=int(occurrences[len(trained.frequencies) :].sum()),
     )
 
 
