@@ -1,6 +1,6 @@
 // Elements from data. Text only ever becomes text: nothing here parses HTML.
 
-import { t } from "./words.js";
+import { plainNumber, t } from "./words.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -118,6 +118,7 @@ export function marked(text, marks) {
 
 /** What metadata say, as people write it: of a moment its day, and the time unless it is midnight. */
 export function written(value) {
+  if (typeof value === "number") return plainNumber(value);
   const [, day, time] = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(?::[\d.]+)?Z$/.exec(value) ?? [];
   return day === undefined ? String(value) : time === "00:00" ? day : `${day} ${time} UTC`;
 }

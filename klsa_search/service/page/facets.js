@@ -112,6 +112,7 @@ function row(name, { value, count: number }, chosen, state) {
 function range(name, facet, state) {
   const isDate = facet.type === "date";
   const plain = (value) => (value === null ? "" : String(value).slice(0, isDate ? 10 : 99));
+  const between = (value) => (isDate ? plain(value) : written(value));
   const bound = (prefix, label, hint) => el("label", label, el("input", {
     type: isDate ? "date" : "number", id: `${prefix}${name}`, value: state.get(prefix + name), step: "any",
     placeholder: plain(hint),
@@ -125,7 +126,7 @@ function range(name, facet, state) {
   }, label);
   return el("div.range", offered.length ? el("div.periods", offered.map(link)) : null,
     bound(FROM, t("from"), facet.min), bound(TO, t("to"), facet.max),
-    facet.min === null ? null : el("p.quiet", t("{low} to {high}", { low: plain(facet.min), high: plain(facet.max) })));
+    facet.min === null ? null : el("p.quiet", t("{low} to {high}", { low: between(facet.min), high: between(facet.max) })));
 }
 
 /** Years, and the months of a year, to choose from: [{label, bounds: [first day, last day], isChosen}].

@@ -78,8 +78,9 @@ export function filterOf(state, fields) {
       if (bound) conditions.push(`${quoted(name)} ${sign} ${write(bound)}`);
     }
   }
-  if (state.get("filter")) conditions.push(`(${state.get("filter")})`);
-  return conditions.length ? conditions.join(" AND ") : null;
+  const typed = state.get("filter");
+  if (!conditions.length) return typed || null; // so that an error names what was typed
+  return [...conditions, ...(typed ? [`(${typed})`] : [])].join(" AND ");
 }
 
 /** The filter that only one document passes. */

@@ -40,6 +40,11 @@ export function count(number) {
   return number.toLocaleString(locale);
 }
 
+/** 1234.5 as the reader writes it, without signs between thousands: it may be a year or a code. */
+export function plainNumber(number) {
+  return number.toLocaleString(locale, { useGrouping: false, maximumFractionDigits: 20 });
+}
+
 /** The name of a month as the reader writes it, from 1. */
 export function monthName(month) {
   return new Date(Date.UTC(2000, month - 1)).toLocaleString(locale, { month: "short", timeZone: "UTC" });

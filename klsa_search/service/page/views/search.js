@@ -264,7 +264,7 @@ async function explanationOf(hit, signal) {
   const { state } = context;
   // Feedback moves scores in a way that has no parts.
   const { positive, negative, ...search } = searchOf(state, details.fields);
-  const filter = [search.filter, idFilter(hit.id)].filter(Boolean).join(" AND ");
+  const filter = search.filter ? `(${search.filter}) AND ${idFilter(hit.id)}` : idFilter(hit.id);
   const { hits } = await searched({ ...search, filter, sort: [], k: 1, explain: true, analytics: false,
     fields: ["title", "snippet"], snippet_length: 1000, rules: rankerOf(state) !== "compare" }, signal);
   if (!hits.length) {
@@ -389,7 +389,10 @@ function drawInterpretation({ interpretation, query, hits }) {
       : ofQuery ? phrase("{words} is a value of a field: filter by {filters}.", values)
         : phrase("No document has {words}; filter by {filters}.", values));
   }
-  const unknown = interpretation.unknown.filter((word) => !(word in interpretation.corrections));
+  const operators = Object.keys(interpretation.relaxed).filter((word) => interpretation.relaxed[word] === "other_language");
+  const values = Object.keys(interpretation.suggested_filters).filter((written) => query.includes(written));
+  const explained = new Set([...operators, ...values].flatMap((written) => written.match(/[\p{L}\p{M}\p{N}]+/gu)));
+  const unknown = interpretation.unknown.filter((word) => !(word in interpretation.corrections || explained.has(word)));
   if (unknown.length) lines.push(phrase("No match for {words}.", { words: list(unknown) }));
   const capitals = interpretation.phrases.filter((phrase) => !/^["“”]/.test(phrase));
   if (capitals.length) lines.push(phrase("Only documents with {words}.", { words: list(capitals) }));

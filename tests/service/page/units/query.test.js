@@ -36,6 +36,7 @@ test("a filter quotes names and values, and writes numbers as numbers", () => {
 
 test("a filter leaves out the field that is being counted", () => {
   assert.equal(filterOf(given(""), FIELDS), null);
+  assert.equal(filterOf(given("filter=price+%3E+3"), FIELDS), "price > 3"); // as errors name it
   const every = filterOf(given("is.tag=a&is.tag=b&every.tag=yes"), { tag: { type: "keyword" } });
   assert.equal(every, '"tag" IN ["a"] AND "tag" IN ["b"]');
 });

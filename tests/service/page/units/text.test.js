@@ -10,7 +10,7 @@ test("a moment is written as its day, with the time unless it is midnight", () =
 });
 
 test("other values are written as they are", () => {
-  for (const each of ["2024-05-01", "open", 3, true]) assert.equal(written(each), String(each));
+  for (const each of ["2024-05-01", "open", 3, 2024, 70.4, true]) assert.equal(written(each), String(each));
 });
 
 test("numbers are grouped, and nouns follow them", () => {

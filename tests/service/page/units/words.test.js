@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import test from "node:test";
 
 import { FOR_PEOPLE, reasonOf } from "../../../../klsa_search/service/page/dom.js";
-import { count, LANGUAGES, many, manyInEnglish, phrase, t, use } from "../../../../klsa_search/service/page/words.js";
+import { count, LANGUAGES, many, manyInEnglish, phrase, plainNumber, t, use } from "../../../../klsa_search/service/page/words.js";
 
 const PAGE = new URL("../../../../klsa_search/service/page/", import.meta.url);
 const wordsOf = (language) => JSON.parse(readFileSync(new URL(`words/${language}.json`, PAGE), "utf8"));
@@ -52,6 +52,7 @@ test("texts are written in the language of the reader, or in English", () => {
   use(wordsOf("de"), "de");
   assert.equal(many(1234, "document"), "1.234 Dokumente");
   assert.equal(manyInEnglish(1234, "document"), "1.234 documents");
+  assert.deepEqual([plainNumber(1234.5), plainNumber(2024)], ["1234,5", "2024"]);
   assert.equal(t("Page {page}", { page: 2 }), "Seite 2");
   assert.equal(t("a text without a translation"), "a text without a translation");
   assert.deepEqual(phrase("No match for {words}.", { words: ["a", "b"] }), ["Kein Treffer für ", ["a", "b"], "."]);
