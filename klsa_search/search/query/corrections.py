@@ -139,6 +139,20 @@ class Corrector:
         find = partial(self._correction, evidence, word, where)
         return evidence.cached(self._corrections, (word, where), find)
 
+    def correction_to_one(
+        self, word: str, evidence: Evidence, where: WordContext
+    ) -> Correction | None:
+        """Return the correction of a word if it is one word: that of `correction`, or None.
+
+        Most words that are written as one have none, and are not divided to see that.
+        """
+        folded = self._analyzer.folded(word)
+        best = self.best(folded, evidence, where) or self._configured(folded, evidence, where)
+        if best is None:
+            return None
+        correction = self.correction(word, evidence, where)
+        return correction if correction is not None and len(correction.terms) == 1 else None
+
     def _correction(self, evidence: Evidence, word: str, where: WordContext) -> Correction | None:
         folded = self._analyzer.folded(word)
         if self._analyzer.term(folded) in self._common:

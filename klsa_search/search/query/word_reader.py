@@ -314,8 +314,8 @@ class WordReader:
         if rules.synonyms is not None and any(self.term(one) in rules.synonyms for one in unknown):
             return 0.0
         numbers = {before.number, word.number} - {UNKNOWN}
-        joined = self._sure_correction(text, rules, numbers)
-        if joined is None or len(joined.terms) > 1 or joined.terms[0] in numbers:
+        joined = self.corrector.correction_to_one(text, rules.evidence, _where(rules, numbers))
+        if joined is None or not joined.sure or joined.terms[0] in numbers:
             return 0.0
         instead = self._score_unfinished(word, rules)
         if joined.cost > UNLIKELY and rules.context:  # two errors, and something else to search for
@@ -348,16 +348,9 @@ class WordReader:
         documents = self._pieces.counts.side_by_side(meant, rules.evidence)
         return math.log(documents or UNSEEN) - cost
 
-    def _sure_correction(
-        self, text: str, rules: ParsingRules, without: Collection[int] = ()
-    ) -> Correction | None:
-        """Return the correction that replaces a word, by the other terms but `without`, if any."""
-        context = rules.context
-        if context is not None:
-            context = tuple(term for term in context if term not in without)
-        alone, has_synonyms = rules.context == (), rules.synonyms is not None
-        where = WordContext(context, alone=alone, synonyms=has_synonyms)
-        correction = self.corrector.correction(text, rules.evidence, where)
+    def _sure_correction(self, text: str, rules: ParsingRules) -> Correction | None:
+        """Return the correction that replaces a word, by the terms of the query, if any."""
+        correction = self.corrector.correction(text, rules.evidence, _where(rules))
         return correction if correction is not None and correction.sure else None
 
     def _correction(self, word: Word, builder: QueryBuilder) -> Correction | None:
@@ -398,3 +391,12 @@ class WordReader:
         if word.number >= 0:
             return self._snapshot.vocabulary.terms[word.number]
         return "".join(self._analyzer.terms(word.text)[:1]) if word.number == UNKNOWN else ""
+
+
+def _where(rules: ParsingRules, without: Collection[int] = ()) -> WordContext:
+    """Return the context of a word among the terms of a query but `without`."""
+    context = rules.context
+    if context is not None:
+        context = tuple(term for term in context if term not in without)
+    alone, has_synonyms = rules.context == (), rules.synonyms is not None
+    return WordContext(context, alone=alone, synonyms=has_synonyms)
