@@ -207,13 +207,11 @@ def drift_json(generations: Sequence[Path]) -> dict[str, Any] | None:
         index = open_index(path.parent if is_partitioned(path.parent) else path)
     except StoreError as failure:
         return {"error": failure.message}
-    try:
+    with index:
         drift, documents = index.drift, len(index)
         mismatches = {name: count for name, count in index.type_mismatches.items() if count}
         built = index.manifest.fields.columns
         fields = {name: field.type for name, field in index.fields.items() if name not in built}
-    finally:
-        index.close()
     return {
         "documents": documents,
         "added": drift.added,

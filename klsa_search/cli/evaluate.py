@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -181,7 +181,7 @@ def _index(record: RunRecord, home: Path, source: Any, reading: dict[str, Any]) 
         from klsa_search.search.index import open_index
         from klsa_search.storage.names import index_path
 
-        with closing(open_index(index_path(home, record.index.name))) as index:
+        with open_index(index_path(home, record.index.name)) as index:
             yield index
         return
     from klsa_search.collection.opening import open_collection
@@ -191,7 +191,7 @@ def _index(record: RunRecord, home: Path, source: Any, reading: dict[str, Any]) 
     with TemporaryDirectory(prefix="klsa-replay-") as folder:
         with progress_bar() as bar:
             index = build_as_recorded(record, collection, Path(folder), progress=bar)
-        with closing(index):
+        with index:
             yield index
 
 

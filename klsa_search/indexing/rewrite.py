@@ -152,13 +152,10 @@ def embed(
     lacking = documents_without_vectors(index, space, checked, replaced)
     if not lacking:
         return EmbedResult(index, 0)
-    try:
-        with open_progress(progress) as report:
-            models = Models({space: checked})
-            built = _rebuilt(index, {}, report, memory, models=models, replaced=replaced)
-            return EmbedResult(built, lacking)
-    finally:
-        index.close()
+    with index, open_progress(progress) as report:
+        models = Models({space: checked})
+        built = _rebuilt(index, {}, report, memory, models=models, replaced=replaced)
+        return EmbedResult(built, lacking)
 
 
 def build_like(
