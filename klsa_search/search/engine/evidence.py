@@ -1,4 +1,4 @@
-"""Answers about documents: added up over partitions, and cached over writes.
+"""Answers about documents and what follows from them: added up, and cached over writes.
 
 All partitions of an index have the same words with the same frequencies. Corrections, prefixes and
 phrases also depend on what documents contain. Parsing reads that as answers to questions, which
@@ -6,11 +6,13 @@ name all that an answer depends on: the answers of the partitions are added, and
 sums is the same in all of them. So are rankings that depend on all documents, such as by vectors.
 
 An answer, such as how many documents contain a phrase, follows from the documents that contain all
-of some terms. It is computed again only after such a document was written or deleted.
+of some terms. It is computed again only after such a document was written or deleted. How a word is
+corrected, divided or joined follows from answers and from which documents contain some terms.
 """
 
 from __future__ import annotations
 
+import threading
 from array import array
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -18,7 +20,7 @@ from copy import copy
 from functools import reduce
 from operator import add
 from types import MappingProxyType
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, NamedTuple, TypeVar, cast
 
 Question = tuple[Hashable, ...]
 """What is asked, and the words that the answer depends on: `("phrase", "", "wet", "roads")`."""
@@ -31,8 +33,8 @@ NONE: Final[Answers] = MappingProxyType({})
 Answer = TypeVar("Answer", int, Counter[str], tuple[Any, ...])
 _Total = TypeVar("_Total")
 
-MAX_CACHED: Final = 2**14
-"""Entries of a table of what follows from answers, at most."""
+MAX_CACHED: Final = 2**15
+"""Values that are derived from answers and terms, at most; 20 MB."""
 
 
 class AnswersPending(Exception):
@@ -70,18 +72,13 @@ class Evidence:
         self.uncacheable_reads += 1
         return cast(Answer, self.local[question])
 
-    def cached(
-        self, table: dict[Hashable, _Total], key: Hashable, find: Callable[[], _Total]
-    ) -> _Total:
-        """Return what follows from answers: found once, if it depends on shared answers alone.
-
-        table  of one state of the index, which its documents alone may share
-        """
-        if key in table:
-            return table[key]
+    def cached(self, derived: DerivedValues, key: Hashable, find: Callable[[], _Total]) -> _Total:
+        """Return what follows from answers: found once, if it depends on shared answers alone."""
+        if key in derived.of_all:
+            return cast(_Total, derived.of_all[key])
         before, answer_ = self.uncacheable_reads, find()
-        if self.uncacheable_reads == before and len(table) < MAX_CACHED:
-            table[key] = answer_
+        if self.uncacheable_reads == before and len(derived.of_all) < MAX_CACHED:
+            derived.of_all[key] = answer_
         return answer_
 
     def total(self, question: Question, answer: Callable[[], _Total]) -> _Total:
@@ -116,15 +113,8 @@ class _LocalEvidence(Evidence):
     def of(self, question: Question, answer: Callable[[], Answer]) -> Answer:
         return answer()
 
-    def cached(
-        self, table: dict[Hashable, _Total], key: Hashable, find: Callable[[], _Total]
-    ) -> _Total:
-        key = "local", key
-        if key not in table:
-            if len(table) >= MAX_CACHED:
-                table.clear()
-            table[key] = find()
-        return table[key]
+    def cached(self, derived: DerivedValues, key: Hashable, find: Callable[[], _Total]) -> _Total:
+        return derived.of(key, find)
 
     def total(self, question: Question, answer: Callable[[], _Total]) -> _Total:
         return answer()
@@ -153,28 +143,43 @@ CAPACITY: Final = 2**14
 """Answers that are cached; some MB."""
 
 
+ALL_TERMS: Final = 2**16 - 1
+"""The bucket of what depends on all documents."""
+
+
+def bucket_of(term: str) -> int:
+    """Return the bucket of a term that an index may lack: others seldom have the same."""
+    return hash(term) % ALL_TERMS
+
+
 class AnswerCache:
     """Caches answers about the documents of an index and of its delta; thread-safe.
 
+    derived  what follows from the statistics of terms: see `DerivedValues`
     One thread at a time calls `write` and `forget`.
     """
 
     def __init__(
-        self, answers: Mapping[Hashable, tuple[int, object]] = MappingProxyType({})
+        self,
+        answers: Mapping[Hashable, tuple[int, object]] = MappingProxyType({}),
+        derived: Mapping[Hashable, Any] = MappingProxyType({}),
     ) -> None:
-        self.answers = dict(answers)
+        self.answers, self.derived = dict(answers), dict(derived)
         self.written = array("q")  # by term: the version that last changed a document with it
+        self.buckets = array("q")  # the same by `bucket_of`; empty before the first write
         self.version = self.least = 0
 
-    def write(self, terms: Iterable[int], count: int) -> None:
+    def write(self, terms: Mapping[int, str], count: int) -> None:
         """Note that documents with these terms were written or deleted.
 
+        terms  by number
         count  number of terms of the index
         """
         self.version += 1
         self.written.frombytes(bytes(8 * (count - len(self.written))))
-        for term in terms:
-            self.written[term] = self.version
+        self.buckets = self.buckets or array("q", bytes(8 * ALL_TERMS))
+        for number, term in terms.items():
+            self.written[number] = self.buckets[bucket_of(term)] = self.version
 
     def forget(self) -> None:
         """Note that all documents have changed."""
@@ -190,11 +195,11 @@ class AnswerView:
     """Answers about the documents of one state of an index; thread-safe."""
 
     def __init__(self, cache: AnswerCache, version: int) -> None:
-        self._cache, self._version = cache, version
+        self.cache, self.version = cache, version
 
     def extended(self) -> AnswerCache:
         """Return a new cache with the answers of an index without writes, for its delta."""
-        return AnswerCache(self._cache.answers)
+        return AnswerCache(self.cache.answers, self.cache.derived)
 
     def of(
         self, question: Hashable, terms: Iterable[int], answer: Callable[[], _Answer]
@@ -209,21 +214,88 @@ class AnswerView:
 
     def get(self, question: Hashable, terms: Iterable[int]) -> object:
         """Return a valid answer; None if there is none. Cost: 0.5 µs a term."""
-        version, answer = self._cache.answers.get(question, (-1, None))
-        if version == self._version:
+        version, answer = self.cache.answers.get(question, (-1, None))
+        if version == self.version:
             return answer
-        oldest = min(version, self._version)
-        if oldest < self._cache.least:
+        oldest = min(version, self.version)
+        if oldest < self.cache.least:
             return None
-        written, terms_of_cache = self._cache.written, len(self._cache.written)
+        written, terms_of_cache = self.cache.written, len(self.cache.written)
         changed = (written[term] if term < terms_of_cache else 0 for term in terms if term >= 0)
         return answer if min(changed, default=oldest + 1) <= oldest else None
 
     def put(self, question: Hashable, answer: _Answer) -> _Answer:
         """Add an answer of this state, unless there is one of a later state; return it."""
-        answers = self._cache.answers
-        if answers.get(question, (-1,))[0] <= self._version:
+        answers = self.cache.answers
+        if answers.get(question, (-1,))[0] <= self.version:
             if len(answers) >= CAPACITY:
-                self._cache.answers = answers = {}
-            answers[question] = self._version, answer
+                self.cache.answers = answers = {}
+            answers[question] = self.version, answer
         return answer
+
+
+class _Entry(NamedTuple):
+    """A value, the reader that last found it valid, its version, and what it was derived from."""
+
+    reader: object  # not `DerivedValues`, which refers to the cache: no circle
+    version: int
+    buckets: array[int]
+    value: Any
+
+
+class _Lookups(threading.local):
+    """Buckets of the terms that a thread has looked up for a value; None if it derives none."""
+
+    buckets: set[int] | None = None
+
+
+class DerivedValues:
+    """What follows from answers and from which documents have which terms; thread-safe.
+
+    Of one configuration and one state of an index; those before and after share what was derived
+    from the statistics of some terms, until a document with one of these is written. They are the
+    terms that are looked up meanwhile. `of_all` has what follows from answers of all partitions.
+    """
+
+    def __init__(self, view: AnswerView) -> None:
+        self._cache, self._version, self._reader = view.cache, view.version, object()
+        self._lookups, self.of_all = _Lookups(), dict[Hashable, Any]()
+
+    def note(self, buckets: Iterable[int]) -> None:
+        """Note that the terms of these buckets were looked up: see `bucket_of`."""
+        if self._lookups.buckets is not None:
+            self._lookups.buckets.update(buckets)
+
+    def note_all(self) -> None:
+        """Note that the value depends on all documents, or on the configuration."""
+        self.note((ALL_TERMS,))
+
+    def of(self, key: Hashable, derive: Callable[[], _Total]) -> _Total:
+        """Return the value of a key. Cost: 1 µs, and 1 µs at the first time after a write."""
+        reader, entry = self._reader, self._cache.derived.get(key)
+        if entry is None or not (entry.reader is reader or self._is_valid(entry)):
+            before, looked_up = self._lookups.buckets, set[int]()
+            self._lookups.buckets = looked_up
+            try:
+                value = derive()
+            finally:
+                self._lookups.buckets = before
+            entry = _Entry(reader, self._version, array("H", looked_up), value)
+            if len(self._cache.derived) >= MAX_CACHED:
+                self._cache.derived = {}
+            self._cache.derived[key] = entry
+        elif entry.reader is not reader:  # valid for both, and in between
+            version = max(entry.version, self._version)
+            self._cache.derived[key] = _Entry(reader, version, entry.buckets, entry.value)
+        if self._lookups.buckets is not None:
+            self._lookups.buckets.update(entry.buckets)
+        result: _Total = entry.value
+        return result
+
+    def _is_valid(self, entry: _Entry) -> bool:
+        """Return whether an entry of another reader is that of this one."""
+        if ALL_TERMS in entry.buckets:
+            return False
+        written = self._cache.buckets
+        latest = max(map(written.__getitem__, entry.buckets), default=0) if written else 0
+        return latest <= min(entry.version, self._version)

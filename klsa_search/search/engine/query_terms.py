@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy.typing as npt
 
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.kernels.vocabulary import Vocabulary
+from klsa_search.search.engine.evidence import DerivedValues, bucket_of
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -26,28 +28,40 @@ CACHE_SIZE: Final = 2**16
 _LONGEST: Final = 64  # characters of a cached word
 
 
-class TermNumbers(dict[str, int]):
-    """Term numbers of single words; caches 65,536 words of queries, at most 9 MB.
+class TermNumbers:
+    """Term numbers of single words; caches 65,536 words of queries, at most 14 MB.
 
     Unknown words are UNKNOWN; words without a term are NO_TERM. Thread-safe: threads that look up a
     new word at once find the same number.
+
+    derived  gets the terms that are looked up
     """
 
-    def __init__(self, analyzer: Analyzer, vocabulary: Vocabulary) -> None:
-        super().__init__()
-        self._analyzer, self._numbers = analyzer, vocabulary.numbers
+    def __init__(self, analyzer: Analyzer, vocabulary: Vocabulary, derived: DerivedValues) -> None:
+        self._analyzer, self._numbers, self._derived = analyzer, vocabulary.numbers, derived
+        self.cache: dict[str, tuple[int, tuple[int, ...]]] = {}
 
-    def __missing__(self, word: str) -> int:
-        """Find the number of a word, and cache it unless the word is very long."""
-        # A single word for a custom tokenizer; plain letters are one for any.
-        is_word = self._analyzer.tokenizes or (word.isascii() and word.isalpha())
-        terms = [self._analyzer.term(word)] if is_word else self._analyzer.terms(word)
-        number = self._numbers.get(terms[0], UNKNOWN) if any(terms) else NO_TERM
-        if len(word) <= _LONGEST:
-            if len(self) >= CACHE_SIZE:
-                self.clear()
-            self[word] = number
+    def __getitem__(self, word: str) -> int:
+        """Return the number of a word."""
+        number, buckets = self.cache.get(word) or self._find(word)
+        self._derived.note(buckets)
         return number
+
+    def _find(self, word: str) -> tuple[int, tuple[int, ...]]:
+        """Find the number and the terms of a word, and cache them unless the word is very long."""
+        # A single word for a custom tokenizer; plain letters are one for any.
+        analyzer = self._analyzer
+        is_word = analyzer.tokenizes or (word.isascii() and word.isalpha())
+        terms = [analyzer.term(word)] if is_word else analyzer.terms(word)
+        number = self._numbers.get(terms[0], UNKNOWN) if any(terms) else NO_TERM
+        # Which of the languages a word is in depends on which of its terms there are.
+        readings = terms[:1] if len(analyzer.languages) == 1 else chain(*analyzer.readings(word))
+        looked_up = number, tuple(map(bucket_of, readings))
+        if len(word) <= _LONGEST:
+            if len(self.cache) >= CACHE_SIZE:
+                self.cache.clear()
+            self.cache[word] = looked_up
+        return looked_up
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ stems; the candidates are compared as documents write them, which decides.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -125,8 +125,7 @@ class Corrector:
         self._term_dictionary, self._divider = pieces.term_dictionary, pieces.divider
         self._configured_words = pieces.configured_words
         self.similar = SimilarTerms(self._snapshot, self._analyzer, self._term_dictionary)
-        self._corrections: dict[Hashable, Correction | None] = {}
-        self._bests: dict[Hashable, Correction | None] = {}
+        self._derived = pieces.derived
 
     def correction(
         self, word: str, evidence: Evidence, where: WordContext = NO_CONTEXT
@@ -137,7 +136,7 @@ class Corrector:
         of `MIN_FITTING_LETTERS` are corrected, else only if their correction fits the other words.
         """
         find = partial(self._correction, evidence, word, where)
-        return evidence.cached(self._corrections, (word, where), find)
+        return evidence.cached(self._derived, ("correction", word, where), find)
 
     def correction_to_one(
         self, word: str, evidence: Evidence, where: WordContext
@@ -154,6 +153,7 @@ class Corrector:
         return correction if correction is not None and len(correction.terms) == 1 else None
 
     def _correction(self, evidence: Evidence, word: str, where: WordContext) -> Correction | None:
+        self._derived.note_all()
         folded = self._analyzer.folded(word)
         if self._analyzer.term(folded) in self._common:
             return None
@@ -305,12 +305,13 @@ class Corrector:
     ) -> Correction | None:
         """Return the best term for a folded word: of one edit if `least` documents must have it."""
         find = partial(self._find_best, word, evidence, where, least)
-        key = word, where.context, where.unfinished, least
-        return evidence.cached(self._bests, key, find)
+        key = "best", word, where.context, where.unfinished, least
+        return evidence.cached(self._derived, key, find)
 
     def _find_best(
         self, word: str, evidence: Evidence, where: WordContext, least: int
     ) -> Correction | None:
+        self._derived.note_all()
         for_two = TWO_EDIT_LETTERS if where.context is None else SURE_LETTERS
         edits = 2 if len(word) >= for_two and least == 1 else 1
         similar, frequencies = self.similar, self._term_dictionary.frequencies

@@ -8,15 +8,15 @@ side in documents.
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, pairwise
 from typing import Final
 
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.analysis.searched_text import BORDER, MAX_IDENTIFIER, MAX_PARTS
 from klsa_search.analysis.segmentation import NON_JOINER
-from klsa_search.core.lazy import cached_method, lazy_property
-from klsa_search.search.engine.evidence import LOCAL, Evidence
+from klsa_search.core.lazy import lazy_property
+from klsa_search.search.engine.evidence import LOCAL, DerivedValues, Evidence
 from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN, TermNumbers
 from klsa_search.search.query.interpretation import Word, Words
 from klsa_search.search.query.matching import documents_with
@@ -33,9 +33,6 @@ such as `InvokeEndpoint` must not be rarer at all.
 
 MAX_DIVISIONS: Final = 8
 """Divisions of an unknown word into three parts or more that are looked for, those into fewest."""
-
-CACHED: Final = 2**13
-"""Words whose parts are remembered."""
 
 _SPELLED: Final = (("dot", "."), ("sharp", "#"), ("plus", "+"))
 
@@ -54,8 +51,8 @@ def spelled_name(word: str, analyzer: Analyzer) -> str | None:
 class WordCounts:
     """Counts live documents by words; thread-safe."""
 
-    def __init__(self, stop_words: StopWords, numbers: TermNumbers) -> None:
-        self._stop_words, self.numbers = stop_words, numbers
+    def __init__(self, stop_words: StopWords, numbers: TermNumbers, derived: DerivedValues) -> None:
+        self._stop_words, self.numbers, self.derived = stop_words, numbers, derived
         self.snapshot, self.analyzer = stop_words.snapshot, stop_words.analyzer
         self._common = self.analyzer.common()
 
@@ -86,14 +83,15 @@ class Divider:
 
     def __init__(self, counts: WordCounts) -> None:
         self._counts, self._analyzer = counts, counts.analyzer
-        self.may_divide = cached_method(self._may_divide, CACHED)
-        self._parts: dict[Hashable, Words] = {}
 
-    def _may_divide(self, word: str) -> bool:
+    def may_divide(self, word: str) -> bool:
         """Return whether `parts` may return any for a word that documents contain."""
-        return _VARIABLE.search(word) is not None or bool(
-            spelled_name(word, self._analyzer) or self.halves(word)
-        )
+
+        def find() -> bool:
+            is_variable = _VARIABLE.search(word) is not None
+            return is_variable or bool(spelled_name(word, self._analyzer) or self.halves(word))
+
+        return self._counts.derived.of(("divides", word), find)
 
     def parts(
         self, word: str, evidence: Evidence, *, anywhere: bool = True, visible_only: bool = False
@@ -115,7 +113,8 @@ class Divider:
             best = (self._best(division, evidence, least) for division in divisions)
             return next(filter(None, best), ())
 
-        return evidence.cached(self._parts, (word, anywhere, visible_only), find)
+        key = "parts", word, anywhere, visible_only
+        return evidence.cached(self._counts.derived, key, find)
 
     def _divisions(
         self, word: str, evidence: Evidence, *, anywhere: bool, visible: bool

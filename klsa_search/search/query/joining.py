@@ -8,7 +8,7 @@ words of letters.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Hashable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import chain, pairwise
 from typing import Final, NamedTuple
 
@@ -57,7 +57,6 @@ class Joiner:
 
     def __init__(self, counts: WordCounts) -> None:
         self._counts, self._numbers = counts, counts.numbers
-        self._variants: dict[Hashable, Variant | None] = {}
 
     def joined(self, text: str, evidence: Evidence) -> list[Variant]:
         """Return words of a text that documents write joined: wi-fi, wifi; 10 mm, 10mm.
@@ -140,7 +139,7 @@ class Joiner:
             of = tuple(number for number in numbers if number >= 0)
             return Variant(sequence, of, (Word(joined, number),))
 
-        return evidence.cached(self._variants, sequence, find)
+        return evidence.cached(self._counts.derived, ("variant", sequence), find)
 
     def _is_meant(self, words: Sequence[str], joined: int, evidence: Evidence) -> bool:
         """Return whether a word that documents write is meant by words that they contain.
@@ -155,8 +154,8 @@ class Joiner:
         apart, frequency = counts.side_by_side(words, evidence), counts.of_term(joined)
         if not all(map(str.isalpha, words)):
             return apart <= RARER * frequency
-        kernel = counts.snapshot.query_kernel
-        weights = kernel.weights([joined, *(n for n in numbers if n >= 0)])
+        counts.derived.note_all()  # weights depend on the number of documents
+        weights = counts.snapshot.query_kernel.weights([joined, *(n for n in numbers if n >= 0)])
         is_heavier = int(weights[0]) > int(weights[1:].sum())
         return apart <= frequency and not (apart and is_heavier and NO_TERM not in numbers)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Final, NamedTuple
 
 from klsa_search import _native
@@ -76,6 +77,22 @@ class ParsedQuery(NamedTuple):
     typed_matches: DocumentMask | None = None
 
 
+class _Form(NamedTuple):
+    """What a form adds to a query, as `_native.QueryForms.add` takes it."""
+
+    first: int
+    last: int
+    begins: bool
+    ends: bool
+    flags: int
+    covers_unknown: bool
+    words: list[int]
+    joined: list[int]
+    corrected: list[str]
+    divided: list[tuple[str, list[int]]]
+    variants: dict[str, str]
+
+
 class QueryParser:
     """Parses queries to one snapshot; thread-safe.
 
@@ -105,6 +122,7 @@ class QueryParser:
         self.operators = OperatorReader(self.pieces, self.fields, stored)
         self._clauses = ClauseReader(self.pieces, self.columns)
         self.words, self._stop_words = self._clauses.words, self.pieces.stop_words
+        self._is_large = self.words.corrector.is_large
         self._forms: dict[tuple[SpellingName, bool], _native.QueryForms] = {}
         # Words that a tokenizer finds, or that have to tell the language together.
         self._reads_together = analyzer.tokenizes or len(analyzer.languages) > 1
@@ -215,19 +233,30 @@ class QueryParser:
 
     def _add_form(self, text: str, rules: ParsingRules, table: _native.QueryForms) -> bool:
         """Read a form by itself; return False if other calls may read it by other evidence."""
-        pieces, joiner = self.pieces.of(text), self.pieces.joiner
-        if len(pieces) == 2 and not joiner.read_together(pieces[0].last, pieces[1].first):
-            table.add_separate(text)
-            return True
-        builder = QueryBuilder(rules)
         uncacheable = rules.evidence.uncacheable_reads
+        key = "form", rules.spelling, rules.has_case, self._is_large, text
+        form = rules.evidence.cached(self.pieces.derived, key, partial(self._form, text, rules))
+        if rules.evidence.uncacheable_reads > uncacheable:
+            return False
+        if form is None:
+            table.add_separate(text)
+        else:
+            table.add(text, *form)
+        return True
+
+    def _form(self, text: str, rules: ParsingRules) -> _Form | None:
+        """Return what a form adds; None for two pieces that are not read together."""
+        pieces, joiner = [*map(self.pieces.read, text.split(" "))], self.pieces.joiner
+        if len(pieces) == 2 and not joiner.read_together(pieces[0].last, pieces[1].first):
+            return None
+        builder = QueryBuilder(rules)
         before = [word for piece in pieces for word in piece.words]
         words, joined, divided = self.words.vary(
             text, before, builder, builder.contained, is_plain=True
         )
-        if rules.evidence.uncacheable_reads > uncacheable:
-            return False
         unknown = dict.fromkeys(word.text for word in before if word.number == UNKNOWN)
+        if unknown:  # corrected by all documents
+            self.pieces.derived.note_all()
         is_alone = not builder.contained and len(builder.checked) < MAX_CORRECTIONS
         is_split = any(" " in one.written or may_be_split(one) for one in joined)
         is_doubtful = is_split or any(map(self.words.is_doubtful, before))
@@ -237,8 +266,7 @@ class QueryParser:
         for variant in variants:
             if variant.shown not in ("", variant.written):
                 shown.setdefault(variant.written, variant.shown)
-        table.add(
-            text=text,
+        return _Form(
             first=pieces[0].first.first,
             last=pieces[-1].last.last,
             begins=pieces[0].first.may_end,
@@ -251,7 +279,6 @@ class QueryParser:
             divided=[(word.text, _numbers(parts)) for word, parts in divided.items()],
             variants=shown or _NO_VARIANTS,
         )
-        return True
 
     def _parse(
         self,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from operator import attrgetter, or_
 from typing import Final
 
@@ -17,6 +17,7 @@ from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.analysis.segmentation import characters
 from klsa_search.analysis.terms import LONGEST_WORD
 from klsa_search.analysis.unicode import nfkc
+from klsa_search.search.engine.evidence import DerivedValues
 from klsa_search.search.engine.query_terms import UNKNOWN, TermNumbers
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.query.division import Divider, WordCounts
@@ -72,7 +73,7 @@ class PieceCache(dict[str, Piece]):
 
     Its attributes are what all readers of a query share: the snapshot with its analyser and its
     documents, words of synonyms and rules, term numbers, stop words, what divides and joins words,
-    and the term dictionary.
+    the term dictionary, and what is derived from words.
     It caches 32,768 pieces of at most 64 characters, at most 20 MB. Threads that read a new piece
     at once find the same.
     """
@@ -87,11 +88,12 @@ class PieceCache(dict[str, Piece]):
         super().__init__()
         self.configured_words = configured
         self.snapshot, self.analyzer, self.documents_at = snapshot, analyzer, documents_at
-        self.numbers = TermNumbers(analyzer, snapshot.vocabulary)
+        self.derived = DerivedValues(snapshot.answers)
+        self.numbers = TermNumbers(analyzer, snapshot.vocabulary, self.derived)
         self.stop_words = StopWords(snapshot, analyzer)
-        self.counts = WordCounts(self.stop_words, self.numbers)
+        self.counts = WordCounts(self.stop_words, self.numbers, self.derived)
         self.divider, self.joiner = Divider(self.counts), Joiner(self.counts)
-        self.term_dictionary = TermDictionary(snapshot, analyzer, documents_at)
+        self.term_dictionary = TermDictionary(snapshot, analyzer, documents_at, self.derived)
 
     def of(self, text: str) -> list[Piece]:
         """Return the pieces of a text. Cost: 0.1 µs for each that was read before."""
@@ -105,6 +107,19 @@ class PieceCache(dict[str, Piece]):
 
     def __missing__(self, text: str) -> Piece:
         """Read a piece, and cache it unless it is very long."""
+        piece = self.read(text)
+        if len(text) <= _LONGEST:
+            if len(self) >= _CACHE_SIZE:
+                self.clear()
+            self[text] = piece
+        return piece
+
+    def read(self, text: str) -> Piece:
+        """Return a piece, and note the terms that it depends on: see `DerivedValues`."""
+        find = partial(self._read, text)
+        return self.derived.of(("piece", text), find) if len(text) <= _LONGEST else find()
+
+    def _read(self, text: str) -> Piece:
         words = () if self.analyzer.tokenizes else self._words(text)
         numbers = tuple(word.number for word in words)
         runs = runs_of(text, self.numbers)
@@ -123,7 +138,7 @@ class PieceCache(dict[str, Piece]):
             | CHARACTERS * bool(alone)
             | MAY_BE_CODE * (_IN_CODES.search(text) is not None)
         )
-        piece = Piece(
+        return Piece(
             numbers=numbers,
             words=words,
             flags=ALL_FLAGS if self.analyzer.tokenizes else flags,
@@ -131,11 +146,6 @@ class PieceCache(dict[str, Piece]):
             last=runs[-1] if runs and runs[-1].sign == " " else NO_RUN,
             characters=alone,
         )
-        if len(text) <= _LONGEST:
-            if len(self) >= _CACHE_SIZE:
-                self.clear()
-            self[text] = piece
-        return piece
 
     def _words(self, text: str) -> tuple[Word, ...]:
         words = self.analyzer.map_words(text, str, str)

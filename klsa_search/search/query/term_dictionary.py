@@ -18,7 +18,7 @@ from klsa_search.analysis.unicode import fold_accents, in_pairs, nfkc, without_p
 from klsa_search.collection.model import Document
 from klsa_search.core.field_weights import SearchedFields
 from klsa_search.core.lazy import cached_method, lazy_property
-from klsa_search.search.engine.evidence import Evidence
+from klsa_search.search.engine.evidence import DerivedValues, Evidence
 from klsa_search.search.engine.query_terms import UNKNOWN
 from klsa_search.search.engine.snapshot import IndexArrays, Snapshot
 from klsa_search.search.query.interpretation import Word
@@ -78,8 +78,15 @@ class TermDictionary:
     write changes them (`Snapshot.answers`).
     """
 
-    def __init__(self, snapshot: Snapshot, analyzer: Analyzer, documents_at: DocumentsAt) -> None:
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        analyzer: Analyzer,
+        documents_at: DocumentsAt,
+        derived: DerivedValues,
+    ) -> None:
         self._snapshot, self._analyzer, self._documents_at = snapshot, analyzer, documents_at
+        self._derived = derived
         self.has_compounds = not _COMPOUNDING.isdisjoint(analyzer.languages)
         self.compounds = cached_method(self._find_compounds, _CACHED)
 
@@ -131,6 +138,7 @@ class TermDictionary:
         character  with its marks, in NFKC
         The most frequent first. Cost: 0.5 µs per term of the index, the first time.
         """
+        self._derived.note_all()
         pair = self._analyzer.term_of.pair(character)
         return self._most_frequent(self._snapshot.vocabulary.runs.with_character(pair).tolist())
 
@@ -161,6 +169,8 @@ class TermDictionary:
             return []
         analyzer, numbers = self._analyzer, self._snapshot.vocabulary.numbers
         forms = with_joined_prefixes(analyzer.folded(word), analyzer.languages)
+        if forms:
+            self._derived.note_all()
         terms = map(analyzer.term, forms)
         return self._most_frequent({numbers[term] for term in terms if term in numbers})
 

@@ -166,6 +166,7 @@ class WordReader:
             return False
         if any(map(str.isupper, word.text[1:])):
             return False
+        self._pieces.derived.note_all()
         terms, distances = self.corrector.similar.near(folded, 1)
         near = terms[distances <= 1]
         return bool((frequencies[near] >= MIN_FREQUENCY_RATIO * frequency).any())

@@ -279,4 +279,5 @@ class Delta:
         )
 
     def _outdate_answers(self, rows: SparseRows) -> None:
-        self._answers.write(distinct_terms(rows.indices)[0].tolist(), len(self._vocabulary))
+        terms, numbers = self._vocabulary.terms, distinct_terms(rows.indices)[0].tolist()
+        self._answers.write({number: terms[number] for number in numbers}, len(terms))

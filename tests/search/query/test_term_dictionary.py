@@ -11,8 +11,13 @@ from hypothesis import strategies as st
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.core.build_settings import AnalysisSettings
 from klsa_search.search.engine import evidence
-from klsa_search.search.engine.evidence import Evidence
+from klsa_search.search.engine.evidence import DerivedValues, Evidence
 from klsa_search.search.query.term_dictionary import TermDictionary, surface_forms_of
+
+
+def dictionary_of(index, documents_at):
+    derived = DerivedValues(index.arrays.answers)
+    return TermDictionary(index.arrays, index.analyzer, documents_at, derived)
 
 
 def test_written_forms_survive_that_another_thread_forgets_them(few_words, monkeypatch):
@@ -26,7 +31,7 @@ def test_written_forms_survive_that_another_thread_forgets_them(few_words, monke
             interruptions.pop()()
         return few_words.documents_at(positions)
 
-    lexicon = TermDictionary(few_words.arrays, few_words.analyzer, documents_at)
+    lexicon = dictionary_of(few_words, documents_at)
     expected = lexicon.forms(wing, Evidence())
     lexicon.forms(flow, Evidence())  # which is all that is remembered now
     interruptions.append(lambda: lexicon.forms(flow, Evidence()))
@@ -38,7 +43,7 @@ def test_threads_look_up_forms_while_others_forget_them(few_words, monkeypatch):
     numbers = few_words.arrays.vocabulary.numbers
     wing, drag, flow = (numbers[term] for term in ("wing", "drag", "flow"))
     asked = [wing, drag, flow]
-    lexicon = TermDictionary(few_words.arrays, few_words.analyzer, few_words.documents_at)
+    lexicon = dictionary_of(few_words, few_words.documents_at)
     expected = [lexicon.forms(each, Evidence()) for each in asked]
 
     def again(number):
