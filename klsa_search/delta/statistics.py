@@ -1,11 +1,11 @@
 """The statistics of a build, which weight documents written later.
 
-    trained_frequencies.npy, trained_facts.npy
-                            of a partition, or after a compaction: statistics of the documents of
-                            the training; without them, the build's own are used
-    epoch_pairs.npy  uint8  codes of `storage.forward_index`: for each term the number of pairs of
-                            which it is the lesser term, then for each pair the difference of the
-                            greater term from the previous one, and its document frequency minus 2
+    trained_frequencies.npy, trained_scalars.npy
+                       of a partition, or after a compaction: statistics of the documents of the
+                       training; without them, the build's own are used
+    feature_pairs.npy  uint8, in unsigned LEB128: for each term the number of pairs of which it is
+                       the lesser term, then for each pair the difference of the greater term from
+                       the previous one, and its document frequency minus 2
 
 About three bytes a pair. Features are numbered as in `lowrank.sparse_expansion`: by descending
 document frequency, then terms before pairs, terms in order and pairs by their keys. So numbers and
@@ -127,7 +127,7 @@ def statistics_arrays(counts: TermCounts, settings: Settings) -> dict[str, npt.N
         numbered = most_frequent(all_frequencies, NUMBERS)[terms:]
         keys, pair_frequencies = keys[numbered], pair_frequencies[numbered]
     codes = _native.encode_pairs(keys, pair_frequencies.astype(np.int64, copy=False), terms)
-    return {"epoch_pairs": codes}
+    return {"feature_pairs": codes}
 
 
 def most_frequent(frequencies: npt.NDArray[np.integer[Any]], most: int) -> npt.NDArray[np.bool_]:
@@ -156,8 +156,8 @@ class TrainedStatistics(NamedTuple):
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the arrays that a partition stores, and a compaction."""
-        facts = np.array([self.documents, self.mean_content_length, self.length], np.float64)
-        return {"trained_frequencies": self.frequencies, "trained_facts": facts}
+        scalars = np.array([self.documents, self.mean_content_length, self.length], np.float64)
+        return {"trained_frequencies": self.frequencies, "trained_scalars": scalars}
 
 
 TRAINED: Final = "trained_documents"
@@ -178,9 +178,9 @@ def trained_documents(generation: Path, manifest: Manifest) -> DocumentMask:
 
 def trained_statistics(generation: Path) -> TrainedStatistics | None:
     """Return the statistics that a generation stores; None if they are those of its documents."""
-    if not has_array(generation, "trained_facts"):
+    if not has_array(generation, "trained_scalars"):
         return None
-    documents, content_length, length = open_array(generation, "trained_facts").tolist()
+    documents, content_length, length = open_array(generation, "trained_scalars").tolist()
     frequencies = open_array(generation, "trained_frequencies")
     return TrainedStatistics(int(documents), content_length, length, frequencies)
 
@@ -299,6 +299,6 @@ def open_statistics(
         expansion=open_sparse_expansion(array),
         forward=forward,
         common=common,
-        feature_numbers=FeatureNumbers.of(array("epoch_pairs"), trained.frequencies),
+        feature_numbers=FeatureNumbers.of(array("feature_pairs"), trained.frequencies),
         trained=trained,
     )

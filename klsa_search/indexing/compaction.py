@@ -78,7 +78,7 @@ from klsa_search.storage.vectors import write_vectors
 _ROWS: Final = 2**15
 """Documents whose rows are merged at once."""
 
-_COPIED: Final = ("epoch_pairs", "eigenvalues", "cut_mean", "cut_terms")
+_COPIED: Final = ("feature_pairs", "eigenvalues", "expansion_mean", "expansion_terms")
 """Arrays of the training."""
 
 
@@ -265,17 +265,17 @@ def _write_rows(folder: Path, expansion: SegmentedExpansion, numbers: Numbers) -
     live = numbers >= 0
     segments = expansion.segments
     features = [(segment.features, segment.starts) for segment in segments]
-    write_lists(folder, ("cut_features", "cut_starts"), features, live)
+    write_lists(folder, ("expansion_features", "expansion_starts"), features, live)
     ends = np.cumsum([len(segment.rows) for segment in segments]).tolist()
     later = _entries_of_later(expansion, numbers)
     coordinates = expansion.built.document_vectors.shape[1]
     with ExitStack() as stack:
         rows, scales, vectors = (
-            stack.enter_context(ArrayWriter(folder, f"cut_{name}", kind, columns))
+            stack.enter_context(ArrayWriter(folder, f"expansion_{name}", kind, columns))
             for name, kind, columns in (
                 ("rows", np.uint32, expansion.entries),
                 ("scales", np.float32, 2),
-                ("cards", np.int8, coordinates),
+                ("document_vectors", np.int8, coordinates),
             )
         )
         for segment, end in zip(segments, ends, strict=True):

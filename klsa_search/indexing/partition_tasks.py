@@ -298,7 +298,11 @@ def write_rows(
     ordinals = np.concatenate([open_array(folder, "ordinals") for folder in folders])
     table, steps, remote_rows = pack_table(rows, width, firsts[number], ordinals)
     scales = np.column_stack((steps, diagonals)).astype(np.float32)
-    arrays = {"cut_rows": table, "cut_scales": scales, **remote_rows_arrays(remote_rows)}
+    arrays = {
+        "expansion_rows": table,
+        "expansion_scales": scales,
+        **remote_rows_arrays(remote_rows),
+    }
     write_arrays(generation, arrays)
 
 

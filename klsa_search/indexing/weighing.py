@@ -54,7 +54,7 @@ _SOLVED_PER_SECOND: Final = 10**8
 MOST: Final = 200_000
 """Documents of a training; more are sampled."""
 
-_ROWS: Final = ("cut_rows", "cut_scales")
+_ROWS: Final = ("expansion_rows", "expansion_scales")
 """Arrays of the rows of D."""
 
 
@@ -123,7 +123,9 @@ def weigh(
         write_arrays(generation, {"eigenvectors": spectrum.eigenvectors.astype(np.float32)})
     if not is_training and stores_rows(len(kernel), settings):
         function = settings.spectral, settings.gamma, settings.head
-        write_arrays(generation, {"expansion": expansion_rows(kernel, spectrum, *function)})
+        write_arrays(
+            generation, {"all_expansion_rows": expansion_rows(kernel, spectrum, *function)}
+        )
     spectra = {"bm25": spectrum}
     if needs_eigenvectors(settings):
         features = DocumentKernel.of(tfidf_features(counts.matrix))
@@ -214,6 +216,6 @@ def weigh_partition(
     )  # fmt: skip
     arrays = sparse_expansion_arrays(expansion)
     write_arrays(generation, {name: array for name, array in arrays.items() if name not in _ROWS})
-    shared = {name: open_array(training, name) for name in ("epoch_pairs", "eigenvalues")}
+    shared = {name: open_array(training, name) for name in ("feature_pairs", "eigenvalues")}
     write_arrays(generation, shared)
     return DocumentKernel(matrix, scalars[:, 1].astype(np.float64), mean), diagonals.rows

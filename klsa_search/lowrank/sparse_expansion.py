@@ -350,26 +350,23 @@ def is_multiple_of_kernel(spectral: str, gamma: float, head: int) -> bool:
 
 
 def sparse_expansion_arrays(expansion: SparseExpansion) -> dict[str, npt.NDArray[Any]]:
-    """Return the stored arrays by name: `cut_<name>`."""
-    return {name: getattr(expansion, field) for field, name in _ARRAYS.items()}
+    """Return the stored arrays by name: `expansion_<name>`."""
+    return {f"expansion_{name}": getattr(expansion, name) for name in _STORED}
 
 
 def open_sparse_expansion(array: Callable[[str], npt.NDArray[Any]]) -> SparseExpansion:
     """Return the expansion of stored arrays; `array` returns the array of a name."""
-    return SparseExpansion(**{field: array(name) for field, name in _ARRAYS.items()})
+    return SparseExpansion(**{name: array(f"expansion_{name}") for name in _STORED})
 
 
 def remote_rows_arrays(rows: RemoteRows) -> dict[str, npt.NDArray[Any]]:
     """Return the stored arrays by name."""
-    return {"elsewhere_rows": rows.documents, "elsewhere_levels": rows.levels}
+    return {"remote_rows": rows.documents, "remote_levels": rows.levels}
 
 
 def open_remote_rows(array: Callable[[str], npt.NDArray[Any]]) -> RemoteRows:
     """Return the rows of stored arrays; `array` returns the array of a name."""
-    return RemoteRows(array("elsewhere_rows"), array("elsewhere_levels"))
+    return RemoteRows(array("remote_rows"), array("remote_levels"))
 
 
-_ARRAYS: Final = {
-    field.name: "cut_cards" if field.name == "document_vectors" else f"cut_{field.name}"
-    for field in fields(SparseExpansion)
-}
+_STORED: Final = tuple(field.name for field in fields(SparseExpansion))

@@ -24,7 +24,7 @@ from klsa_search.storage.current import changed_file_error, read_current, step_f
 from klsa_search.storage.files import is_exhausted, read_regular, unreadable
 from klsa_search.storage.names import MANIFEST
 
-FORMAT_VERSION = 10  # the first public one: 1 to 9 were of development
+FORMAT_VERSION = 11  # the first public one: 1 to 10 were of development
 
 
 class Frozen(BaseModel):

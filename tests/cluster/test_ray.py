@@ -112,8 +112,8 @@ def test_a_lost_partition_comes_back_from_its_backup(cluster, processes, tmp_pat
 
 def test_partitions_that_do_not_open_are_an_error(cluster, tmp_path):
     build(topic_records(20), name="notes", home=tmp_path, partitions=2, workers=1).close()
-    (next((tmp_path / "notes").glob("*-1/*/cut_rows.npy"))).write_bytes(b"")
-    with pytest.raises(ClusterFailed, match=r"do not start .*cut_rows"):
+    (next((tmp_path / "notes").glob("*-1/*/expansion_rows.npy"))).write_bytes(b"")
+    with pytest.raises(ClusterFailed, match=r"do not start .*expansion_rows"):
         open_cluster_index(tmp_path / "notes", cluster.RayCluster("local"))
 
 

@@ -78,7 +78,7 @@ def test_a_whole_index_is_left_alone(path):
 @pytest.mark.parametrize(
     ("name", "harm"),
     [
-        ("cut_rows.npy", changed),
+        ("expansion_rows.npy", changed),
         ("vocabulary.txt", changed),
         ("documents_starts.npy", changed),
         ("documents_keys.npy", changed),

@@ -59,7 +59,7 @@ def test_alpha_1_with_all_seeds_is_the_latent_kernel(index, query):
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_scores_follow_the_published_formula(index, query):
-    D = np.load(index.path / "expansion.npy")
+    D = np.load(index.path / "all_expansion_rows.npy")
     row = index.scores(query, ranker="bm25")
     seeds, weights = largest_entries(row, 3)
     expected = 0.4 * (weights @ D[seeds]) + 0.6 * row
@@ -90,8 +90,8 @@ def test_rows_of_d_are_stored_up_to_a_size_and_computed_above_it(tmp_path):
     small = build(documents, name="small", home=tmp_path, **PUBLISHED)
     with as_if_large():
         large = build(documents, name="large", home=tmp_path, **PUBLISHED)
-    assert (small.path / "expansion.npy").exists()
-    assert not (large.path / "expansion.npy").exists()
+    assert (small.path / "all_expansion_rows.npy").exists()
+    assert not (large.path / "all_expansion_rows.npy").exists()
     for query in QUERIES:
         assert large.scores(query) == pytest.approx(small.scores(query), rel=1e-3, abs=1e-4)
     large.close()

@@ -74,7 +74,7 @@ def test_a_manifest_nested_too_deep_is_named(generation):
 
 def test_a_file_of_another_build_is_not_taken_up(generation):
     """Such as one left where a backup was laid over another generation."""
-    stranger = generation / "expansion.npy"
+    stranger = generation / "all_expansion_rows.npy"
     assert not stranger.exists()
     stranger.write_bytes((generation / "lengths.npy").read_bytes())
     with pytest.raises(IndexDamaged, match=f"{stranger.name}` does not belong to this index"):

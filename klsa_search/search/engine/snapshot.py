@@ -239,7 +239,7 @@ class IndexArrays:
         postings = self.query_kernel.postings.parts[0].postings
         common = self.common[self.common < len(postings.frequencies)]
         trained = training_of(self.generation, postings, common, self.lengths[: postings.size])
-        codes = open_array(self.generation, "epoch_pairs")
+        codes = open_array(self.generation, "feature_pairs")
         return FeatureNumbers.of(codes, trained.frequencies)
 
     @_shared_property
@@ -336,7 +336,7 @@ class Snapshot(IndexArrays):
         return np.unique(remote.documents[remote.levels > 0]).astype(np.int64)
 
 
-_OPTIONAL: Final = "eigenvectors", "expansion", "ordinals"
+_OPTIONAL: Final = "eigenvectors", "all_expansion_rows", "ordinals"
 
 
 def open_snapshot(
@@ -399,7 +399,7 @@ def open_snapshot(
         eigenvectors=optional.get("eigenvectors", np.zeros((query_kernel.size, 0), np.float32)),
         has_spectrum=stored,
         small=small,
-        expansion=optional.get("expansion"),
+        expansion=optional.get("all_expansion_rows"),
         sparse_expansion=SegmentedExpansion(
             [open_sparse_expansion(partial(open_array, generation))]
         ),
@@ -408,7 +408,7 @@ def open_snapshot(
         ordinals=optional.get("ordinals"),
         collection=collection,
         remote_rows=open_remote_rows(partial(open_array, generation))
-        if has_array(generation, "elsewhere_rows")
+        if has_array(generation, "remote_rows")
         else NO_REMOTE_ROWS,
     )
     if has_array(generation, "lsi_eigenvectors"):
