@@ -162,12 +162,21 @@ class Joiner:
     def replace_split(
         self, words: list[Word], joined: list[Variant], evidence: Evidence
     ) -> tuple[list[Word], list[Variant]]:
-        """Leave out words that documents write as one, but never side by side: *head phones*."""
+        """Leave out words that documents write as one, but never side by side: *head phones*.
+
+        Of several that share words, the one with the fewest words that documents contain, else the
+        shortest: *insta nce* rather than *DB insta nce*, which would leave out *DB*.
+        """
         split: set[str] = set()
-        for position, variant in enumerate(joined):
-            if may_be_split(variant) and self._is_split(variant, evidence):
-                joined[position] = variant._replace(of=())
-                split.update(words_of(variant.written))
+        candidates = [one for one in joined if may_be_split(one) and self._is_split(one, evidence)]
+        candidates.sort(key=lambda one: (len(one.of), len(words_of(one.written))))
+        for variant in candidates:
+            parts = words_of(variant.written)
+            if split.isdisjoint(parts):
+                joined[joined.index(variant)] = variant._replace(of=())
+                split.update(parts)
+            elif not variant.of:
+                joined.remove(variant)
         return [word for word in words if word.text not in split] if split else words, joined
 
     def _is_split(self, variant: Variant, evidence: Evidence) -> bool:

@@ -218,3 +218,19 @@ def test_words_run_together_with_stop_words_and_pairs_are_searched(index_of, tex
     assert [hit.id for hit in index.search(typed)] == ["1"]
     for suggestion in index.suggest(typed):
         assert index.search(suggestion.query, match="all").total == suggestion.documents
+
+
+@pytest.mark.parametrize("partitions", [1, 2])
+def test_a_word_that_is_written_apart_leaves_the_words_beside_it(index_of, partitions):
+    texts = {
+        "both": "stop a DB instance",
+        "joined": "a DBinstance",
+        "other": "stop an instance",
+        "rest": "stop a DB",
+    }
+    rows = [{"id": id_, "text": text} for id_, text in texts.items()]
+    rows += [{"id": f"r{number}", "text": f"an instance of sort {number}"} for number in range(9)]
+    index = index_of(rows, partitions=partitions, workers=1, ranker="bm25")
+    for query in ("stop DB instance", "stop DB insta nce"):
+        found = {hit.id for hit in index.search(query, match="all")}
+        assert found == {"both"}, query
