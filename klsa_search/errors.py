@@ -110,7 +110,7 @@ class PluginMissing(StoreError):
 
 
 class PartitionsUnsupported(StoreError):
-    """The call does not support an index in partitions, or needs all documents in one process."""
+    """The call does not support an index in partitions."""
 
     code = "partitions_unsupported"
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, Protocol, TypeVar, cast
+from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
 from uuid import uuid4
 
 from klsa_search.cluster.calls import Call, Replicas, Responses, call_all, current_tally, missing
@@ -18,7 +18,6 @@ from klsa_search.cluster.host import (
     Version,
     VersionNotPrepared,
 )
-from klsa_search.core.build_settings import FieldType
 from klsa_search.core.lazy import lazy_property
 from klsa_search.errors import IndexNotFound, StoreError
 from klsa_search.search.batches import WriteResult
@@ -30,13 +29,14 @@ from klsa_search.search.models import NO_MODELS, Models
 from klsa_search.search.parts.generation import OpenGeneration
 from klsa_search.search.parts.open_parts import OpenParts
 from klsa_search.search.parts.part_search import PartPage, PartPlan, PartRequest, PartSearch, Seeds
-from klsa_search.search.parts.part_set import IndexFacts, PartSearches, PartSet
+from klsa_search.search.parts.part_set import IndexFacts, LocalParts, PartSearches, PartSet
 from klsa_search.search.parts.reader import Reader
 from klsa_search.search.parts.reading import field_types, info
 from klsa_search.search.query.query import estimated_tokens
 from klsa_search.search.state.state import GenerationInfo, State
-from klsa_search.storage.columns.columns import Fields
-from klsa_search.storage.write_log import LogPosition
+from klsa_search.storage.columns.columns import Field, Fields
+from klsa_search.storage.partitions import CollectionTerms, open_collection_terms
+from klsa_search.storage.write_log import LogPosition, WriteLog
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -228,35 +228,19 @@ class RemotePartitions:
         return answers
 
 
-class RemoteField(NamedTuple):
-    """A metadata field, without its values."""
-
-    type: FieldType
-
-
 class RemotePart:
-    """A partition of a version in another process: see `search.parts.part_set.Part`."""
+    """A partition of a version in another process: see `search.parts.part_set.Part`.
+
+    number  of the partition
+    """
 
     def __init__(self, partitions: RemotePartitions, version: Version, number: int) -> None:
-        self._partitions, self._version, self._number = partitions, version, number
+        self._partitions, self._version, self.number = partitions, version, number
 
     @lazy_property
     def info(self) -> GenerationInfo:
         """Return the facts about it."""
         return self.read(info)
-
-    @lazy_property
-    def fields(self) -> Fields:
-        """Return the metadata fields, without their values."""
-        return cast(Fields, {n: RemoteField(kind) for n, kind in self.read(field_types).items()})
-
-    @property
-    def state(self) -> State:
-        """Raise StoreError: the state is in another process."""
-        raise StoreError(
-            "the partitions of this index are served by a cluster, which does not support this; "
-            "use the index on its own machine, without the cluster"
-        )
 
     def read(
         self, function: Callable[Concatenate[State, P], T], *args: P.args, **kwargs: P.kwargs
@@ -264,9 +248,9 @@ class RemotePart:
         """Return the result of a function of a module for the state."""
         call = "read", self._version.name, function, args, kwargs
         answers = self._partitions.read(
-            self._version, self._partitions.calls_to(self._number, call), next(_turn)
+            self._version, self._partitions.calls_to(self.number, call), next(_turn)
         )
-        result: T = self._partitions.answer_of(answers, self._number)
+        result: T = self._partitions.answer_of(answers, self.number)
         return result
 
 
@@ -318,19 +302,65 @@ class RemoteSearches(PartSearches):
         return [answers.values.get(number) for number in range(self.count)]
 
 
+def _written(generation: Path, terms: CollectionTerms, last: LogPosition) -> OpenGeneration:
+    """Open a partition in this process, as it was after a write; StoreError."""
+    if last == _UNKNOWN:
+        return OpenGeneration(generation, terms)
+    if WriteLog(generation).last() < last:
+        raise StoreError(
+            f"`{generation}` lacks writes that the cluster has already read; try again in a moment"
+        )
+    return OpenGeneration(generation, terms, last)
+
+
 @dataclass(frozen=True, eq=False)
 class RemoteParts(PartSet):
-    """The partitions of an index in a version, in other processes."""
+    """The partitions of an index in a version, in other processes.
+
+    unrestricted  those that these are a restriction of
+    """
 
     parts: Sequence[RemotePart]
     partitions: RemotePartitions
     version: Version
+    unrestricted: RemoteParts | None = None
 
     @classmethod
-    def of(cls, partitions: RemotePartitions, version: Version, facts: IndexFacts) -> RemoteParts:
+    def of(
+        cls,
+        partitions: RemotePartitions,
+        version: Version,
+        facts: IndexFacts,
+        unrestricted: RemoteParts | None = None,
+    ) -> RemoteParts:
         """Return all partitions in a version."""
         parts = [RemotePart(partitions, version, n) for n in range(partitions.count)]
-        return cls(facts, parts, partitions, version)
+        return cls(facts, parts, partitions, version, unrestricted)
+
+    @lazy_property
+    def local(self) -> LocalParts:
+        """The same parts in this process; StoreError if its files lack writes that hosts have.
+
+        Cost: opening the index.
+        """
+        if self.unrestricted is not None and self.version.restricts is not None:
+            _, filter_ = self.version.restricts
+            return self.unrestricted.local.restricted(filter_)
+        facts, version = self.facts, self.version
+        assert facts.terms is not None
+        terms = open_collection_terms(facts.terms[0])
+        parts = [
+            _written(facts.generations[part.number], terms, version.positions[part.number])
+            for part in self.parts
+        ]
+        states = [part.configure(version.configuration, version.statistics) for part in parts]
+        return LocalParts(facts, states)
+
+    @lazy_property
+    def fields(self) -> Fields:
+        """The metadata fields that are columns, without values."""
+        types, others = self.parts[0].read(field_types)
+        return Fields({name: Field(name, type_, ()) for name, type_ in types.items()}, others, 0)
 
     def searches(self) -> RemoteSearches:
         """Return a new search of all parts."""
@@ -340,4 +370,4 @@ class RemoteParts(PartSet):
         """Return the parts with the documents that match a filter; PartitionMissing."""
         version = self.partitions.restricted(self.version, filter_)
         facts = self.facts._replace(documents=version.statistics.documents)
-        return RemoteParts.of(self.partitions, version, facts)
+        return RemoteParts.of(self.partitions, version, facts, self)

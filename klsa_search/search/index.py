@@ -81,10 +81,9 @@ class Index(Writer, Configuration):
     def arrays(self) -> IndexArrays:
         """Return the arrays of the present state, for other packages; not public.
 
-        Those of several partitions follow one another; PartitionsUnsupported if these are in other
-        processes.
+        Those of several partitions follow one another. Cost: see `PartSet.local`.
         """
-        return self._reader.parts.arrays
+        return self._reader.parts.local.arrays
 
     def __len__(self) -> int:
         """Return the number of live documents."""

@@ -182,7 +182,7 @@ class Writer:
             collection = opened = open_collection(source, **options)
         with (
             open_progress(progress) as report,
-            Comparison([part.state.documents for part in now.parts.parts]) as compared,
+            Comparison([part.documents for part in now.parts.local.parts]) as compared,
         ):
             declared = declared_of(reader.settings, now.fields)
             documents = of_spaces(fitting(collection, declared), now.dimensions)

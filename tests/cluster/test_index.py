@@ -4,7 +4,6 @@ import pickle
 import shutil
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
@@ -14,14 +13,16 @@ from klsa_search.cluster.remote import open_cluster_index
 from klsa_search.errors import (
     DocumentNotFound,
     PartitionMissing,
-    PartitionsUnsupported,
     QueryError,
+    StoreError,
 )
 from klsa_search.indexing import refit
-from klsa_search.mining import similar
+from klsa_search.mining import document_map, related, similar
+from klsa_search.search.facet_search import facet_search
 from klsa_search.search.models import Models
 from klsa_search.search.parts.generation import OpenGeneration
 from klsa_search.storage.partitions import partition_of
+from klsa_search.storage.write_log import LogPosition, WriteLog
 from tests.cluster.local_workers import LocalCluster
 from tests.support.waiting import PATIENCE
 from tests.support.worlds import TOPIC_QUERIES, topic_records
@@ -113,11 +114,43 @@ def test_documents_are_read_where_they_are(here, world):
         world.index.search("word01", filter="nothing = 1")
 
 
-def test_the_guide_names_what_needs_all_documents_in_one_process(world):
-    guide = Path(__file__).parents[2] / "docs/guides/partitions.md"
-    assert "need the arrays of all documents in one process |" in guide.read_text()
-    with pytest.raises(PartitionsUnsupported, match="needs the arrays of all documents in one"):
-        similar(world.index, "d7")
+@pytest.mark.parametrize("view", [None, "year >= 2010"])
+def test_all_documents_can_be_read_by_the_calling_process(home, tmp_path, view):
+    """What explores, exports or compares all documents needs them where it is called."""
+    path = shutil.copytree(home / "notes", tmp_path / "notes")
+    with open_index(path) as here:
+        there = open_cluster_index(path, LocalCluster())
+        here.add([{"id": "later", "text": "word01 zebra", "year": 2021}])
+        here.delete(["d3"])
+        assert there.refresh()
+        indexes = (
+            [here, there] if view is None else [each.restricted(view) for each in (here, there)]
+        )
+        first, *_ = indexes[0].ids()
+        for ours, theirs in [
+            [[hit.id for hit in similar(index, first, 5)] for index in indexes],
+            [related(index, "word01", 5) for index in indexes],
+            [document_map(index).doc_ids.tolist() for index in indexes],
+            [b"".join(index.export("word01", limit=9)) for index in indexes],
+            [facet_search(index, "year", "20") for index in indexes],
+            [(sorted(index.fields), dict(index.fields.unfilterable)) for index in indexes],
+        ]:
+            assert ours == theirs
+        if view is None:
+            result = there.sync(topic_records()[2:], max_delete="50%")
+            assert (result.added, result.changed) == (("d3",), ())
+            assert here.refresh()
+            assert here.ids() == there.ids()
+
+
+def test_files_without_the_writes_of_the_hosts_are_not_read(home, tmp_path, monkeypatch):
+    """A machine that follows a repository may have them later than the hosts."""
+    path = shutil.copytree(home / "notes", tmp_path / "notes")
+    index = open_cluster_index(path, LocalCluster())
+    index.add([{"id": "later", "text": "word01 zebra"}])
+    monkeypatch.setattr(WriteLog, "last", lambda log: LogPosition())
+    with pytest.raises(StoreError, match="lacks writes that the cluster has already read"):
+        similar(index, "d7")
 
 
 def test_few_hits_are_returned_with_the_documents(world):

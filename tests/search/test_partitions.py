@@ -107,6 +107,28 @@ def results_of(index, query, k):
     return results.total, [(hit.id, hit.score, hit.rank) for hit in results.hits]
 
 
+@pytest.mark.parametrize("view", [None, "year >= 2003"])
+def test_masks_of_fields_are_of_all_documents(one, three, tmp_path, view):
+    copies = [shutil.copytree(each.path.parent, tmp_path / each.name) for each in (one, three)]
+    with open_index(copies[0]) as first, open_index(copies[1]) as second:
+        for written in (False, True):
+            if written:
+                for index in (first, second):
+                    index.add([{"id": "later", "text": "word01", "year": 2005, "colour": "red"}])
+                    index.delete(["d3", "d50"])
+            pairs = [each if view is None else each.restricted(view) for each in (first, second)]
+            masks = [index.fields["year"].between(2004) for index in pairs]
+            fields = [index.fields["year"] for index in pairs]
+            assert [len(mask) for mask in masks] == [first.max_doc, second.max_doc]
+            assert masks[0].sum() == masks[1].sum() > 0
+            assert fields[0].missing == fields[1].missing
+            expected, found = (
+                sorted(hit.id for hit in index.search("word01", 300, mask=mask, ranker="bm25"))
+                for index, mask in zip(pairs, masks, strict=True)
+            )
+            assert found == expected != []
+
+
 def test_rows_cross_partitions(one, three):
     """The neighbours of a document are those of an index with one partition."""
     assert len(three.partitions) > 1

@@ -3,4 +3,4 @@
 
 def part_states(index):
     """Return the states of all partitions."""
-    return [part.state for part in index._reader.parts.parts]  # noqa: SLF001
+    return [*index._reader.parts.local.parts]  # noqa: SLF001

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, Protocol, Self, TypeVar, cast
 
 from klsa_search.core.lazy import lazy_property
-from klsa_search.errors import PartitionsUnsupported, StoreError
+from klsa_search.errors import StoreError
 from klsa_search.search.costs import restriction_cost
 from klsa_search.search.engine.collection_statistics import CollectionStatistics
 from klsa_search.search.engine.engine import KlsaEngine
@@ -70,14 +70,6 @@ class Part(Protocol):
     @property
     def info(self) -> GenerationInfo:
         """Return the facts about it."""
-
-    @property
-    def fields(self) -> Fields:
-        """Return the metadata fields that are columns; without values in another process."""
-
-    @property
-    def state(self) -> State:
-        """Return the state; StoreError if it is in another process."""
 
     def read(
         self, function: Callable[Concatenate[State, P], T], *args: P.args, **kwargs: P.kwargs
@@ -188,13 +180,17 @@ class PartSet(ABC):
         return None
 
     @property
-    def arrays(self) -> IndexArrays:
-        """Return the arrays of all documents; PartitionsUnsupported if there are none here."""
-        raise PartitionsUnsupported(
-            f"the partitions of index `{self.facts.path.parent.name}` are in other processes, and "
-            "exploration needs the arrays of all documents in one; open the index without the "
-            "cluster"
-        )
+    @abstractmethod
+    def local(self) -> LocalParts:
+        """Return the same parts in this process, for what reads all documents.
+
+        Cost: opening those of other processes, once in a state.
+        """
+
+    @property
+    @abstractmethod
+    def fields(self) -> Fields:
+        """Return the metadata fields that are columns; those of other processes have no values."""
 
     @abstractmethod
     def searches(self) -> PartSearches:
@@ -339,6 +335,19 @@ class LocalParts(PartSet):
     def only_state(self) -> State | None:
         """Return the state of the only part, if there is one only."""
         return self.parts[0] if len(self.parts) == 1 else None
+
+    @property
+    def local(self) -> LocalParts:
+        """Return the same."""
+        return self
+
+    @lazy_property
+    def fields(self) -> Fields:
+        """The metadata fields that are columns."""
+        only = self.only_state
+        return (
+            Fields.of_parts([part.fields for part in self.parts]) if only is None else only.fields
+        )
 
     @property
     def arrays(self) -> IndexArrays:

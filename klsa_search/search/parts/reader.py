@@ -176,7 +176,7 @@ class Reader:
         >>> [hit.id for hit in index.search("coolant", mask=recent).hits]
         ['leak', 'pump']
         """
-        return self.parts.parts[0].fields
+        return self.parts.fields
 
     @property
     def type_mismatches(self) -> dict[str, int]:
@@ -255,7 +255,7 @@ class Reader:
         parts = self.parts.parts
         if len(parts) > 1:
             raise partitions_error(self.name)
-        return parts[0].state
+        return self.parts.local.parts[0]
 
     @property
     def count(self) -> int:
@@ -292,9 +292,8 @@ class Reader:
 
     def is_quick(self, query: str, k: int, filter_: FilterLike | None) -> bool:
         """Return whether a search by words takes at most 1 ms: see `Index.is_quick`."""
-        parts = self.parts.parts
-        is_local = len(parts) == 1 and not self.embeds_queries
-        return is_local and is_quick(parts[0].state, query, k, filter_)
+        state = self.parts.only_state
+        return state is not None and not self.embeds_queries and is_quick(state, query, k, filter_)
 
     def refresh(self) -> bool:
         """Make writes and new generations of other processes visible; return if any were.

@@ -98,9 +98,10 @@ def info(state: State) -> GenerationInfo:
     return state.info
 
 
-def field_types(state: State) -> dict[str, FieldType]:
-    """Return the types of the metadata fields that are columns."""
-    return {name: field.type for name, field in state.fields.items()}
+def field_types(state: State) -> tuple[dict[str, FieldType], dict[str, str]]:
+    """Return the types of the metadata fields that are columns, and why others are not."""
+    types = {name: field.type for name, field in state.fields.items()}
+    return types, dict(state.fields.unfilterable)
 
 
 def max_doc(state: State) -> int:

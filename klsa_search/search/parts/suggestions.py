@@ -76,8 +76,8 @@ def _candidates(
     reader: Reader, typed: str, k: int, filter_: FilterLike | None
 ) -> Sequence[Iterator[Candidate]]:
     parts, answers = reader.parts.parts, dict[Question, object]()
-    if len(parts) == 1:  # found when they are read
-        return parts[0].state.suggester_within(filter_).candidates(typed, k, Evidence())
+    if (state := reader.parts.only_state) is not None:  # found when they are read
+        return state.suggester_within(filter_).candidates(typed, k, Evidence())
     while True:
         kinds, asked = zip(
             *(part.read(reading.candidates, answers, typed, k, filter_) for part in parts),

@@ -93,7 +93,8 @@ class Parameters:
             boosts = write_weights(chosen.boost_factors.items())  # those of factor 1 are checked
             chosen = chosen.model_copy(update={"boosts": boosts})
         field: str | None = needs_eigenvectors(chosen)
-        advice = f"rebuild it with --{field} {getattr(chosen, field)}" if field else ""
+        undivided = "" if self._snapshot.collection is None else "one partition and "
+        advice = f"rebuild it with {undivided}--{field} {getattr(chosen, field)}" if field else ""
         if field is None and "dimensions" in changes:
             field, advice = "dimensions", "leave dimensions out"
         if field is not None and not self._snapshot.has_spectrum:

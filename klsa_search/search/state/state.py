@@ -151,11 +151,6 @@ class State:
             self.suggester if filter_ is None else self.suggester.within(self.filters.of(filter_))
         )
 
-    @property
-    def state(self) -> State:
-        """Return itself: a part of an index in this process."""
-        return self
-
     def read(
         self, function: Callable[Concatenate[State, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:

@@ -245,6 +245,18 @@ def extended(field: Field, column: Column, live: DocumentMask, type_mismatches: 
     return Field(field.name, field.type, [*field._columns, column], live, type_mismatches)
 
 
+def _of_parts(fields: Sequence[Field]) -> Field:
+    """Return a field of all documents from those of consecutive ones."""
+    live = None
+    if any(field._live is not None for field in fields):
+        everything = (np.ones(len(field), np.bool_) for field in fields)
+        masks = zip(fields, everything, strict=True)
+        live = np.concatenate([full if part._live is None else part._live for part, full in masks])
+    columns = [column for field in fields for column in field._columns]
+    type_mismatches = sum(field.type_mismatches for field in fields)
+    return Field(fields[0].name, fields[0].type, columns, live, type_mismatches)
+
+
 class Fields(Mapping[str, Field]):
     """The filterable metadata fields, by name; immutable.
 
@@ -266,6 +278,14 @@ class Fields(Mapping[str, Field]):
         self._columns, self._size, self.forms = columns, size, forms
         self._declared = declared
         self.unfilterable: Mapping[str, str] = MappingProxyType(dict(unfilterable))
+
+    @classmethod
+    def of_parts(cls, parts: Sequence[Fields]) -> Fields:
+        """Return the fields of all documents from those of consecutive ones, which are the same."""
+        first = parts[0]
+        fields = {name: _of_parts([part[name] for part in parts]) for name in first}
+        size = sum(part._size for part in parts)
+        return cls(fields, first.unfilterable, size, first.forms, first._declared)
 
     def __getitem__(self, name: str) -> Field:
         """Return the column of a field."""
