@@ -54,11 +54,11 @@ CONDITION_VALUE: Final = 2e-6
 CONTAINS_BYTE: Final = 2e-6
 """A byte of the distinct texts of a field, to search one text in them."""
 
-MATCH: Final = 1e-4
+MATCH: Final = 2e-5
 """A match, if facets, sorting or distinct values need all of them."""
 SORTED_MATCH: Final = 3e-4
 """A match, for each field to sort by, and for the one whose values are distinct."""
-COUNTED_MATCH: Final = 1e-4
+COUNTED_MATCH: Final = 2e-5
 FACET_VALUE: Final = 0.004
 """A match, and a value in the answer, for each facet."""
 
