@@ -246,7 +246,7 @@ class DeltaBuilder:
         new = _native.KernelDocuments(
             self._features.starts,
             self._features.numbers,
-            scalars_of(self._vectors.rows),
+            self._vectors.rows,
             self._boosts.rows,
         )
 
@@ -275,7 +275,7 @@ class DeltaBuilder:
         documents = _native.KernelDocuments(
             expansion.starts,
             expansion.features,
-            expansion.document_scalars,
+            expansion.document_vectors,
             _boosts_of(expansion.document_scalars, expansion.scales[:, 1]),
         )
         return _native.FoldInNeighbours(documents, postings.native, expansion.mean_square)

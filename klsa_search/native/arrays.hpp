@@ -2,7 +2,6 @@
 #pragma once
 
 #include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 
 #include <span>
 #include <stdexcept>
@@ -20,39 +19,147 @@ namespace klsa {
 
 namespace nb = nanobind;
 
-// Arrays of one type in C order. Bind them with `exact`, or nanobind passes a converted copy.
-template <class T>
-using Array1 = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using Array2 = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-
-// An argument that is never converted or copied.
-inline auto exact(const char* name) {
-    return nb::arg(name).noconvert();
+// The types of arrays as signatures have them. Compilers join signatures character by character.
+constexpr auto type_name(const bool*) {
+    return nb::detail::const_name("numpy.ndarray[dtype=bool]");
 }
+constexpr auto type_name(const i8*) {
+    return nb::detail::const_name("numpy.ndarray[dtype=int8]");
+}
+constexpr auto type_name(const u8*) {
+    return nb::detail::const_name("numpy.ndarray[dtype=uint8]");
+}
+constexpr auto type_name(const i16*) {
+    return nb::detail::const_name("numpy.ndarray[dtype=int16]");
+}
+constexpr auto type_name(const u16*) {
+    return nb::detail::const_name("numpy.ndarray[dtype=uint16]");
+}
+constexpr auto type_name(const i32*) {
+    return nb::detail::const_name("numpy.ndarray[dtype=int32]");
+}
+constexpr auto type_name(const u32*) {
+    return nb::detail::const_name("numpy.ndarray[dtype=uint32]");
+}
+constexpr auto type_name(const i64*) {
+    return nb::detail::const_name("numpy.ndarray[dtype=int64]");
+}
+constexpr auto type_name(const u64*) {
+    return nb::detail::const_name("numpy.ndarray[dtype=uint64]");
+}
+constexpr auto type_name(const f32*) {
+    return nb::detail::const_name("numpy.ndarray[dtype=float32]");
+}
+constexpr auto type_name(const f64*) {
+    return nb::detail::const_name("numpy.ndarray[dtype=float64]");
+}
+
+// The type of numbers, without a class for each.
+struct NumberType {
+    char kind;  // '?' for bool, 'i', 'u' or 'f'
+    u8 size;    // bytes
+
+    bool operator==(const NumberType&) const = default;
+};
+template <class T>
+constexpr NumberType number_type() {
+    const char kind = std::is_same_v<T, bool> ? '?' : std::is_floating_point_v<T> ? 'f' : T(-1) < T(0) ? 'i' : 'u';
+    return {kind, sizeof(T)};
+}
+
+// The memory of an array that is an argument. It belongs to the caller until the call returns, and
+// then to whoever keeps its owner.
+class ArrayArgument {
+  public:
+    size_t shape(size_t dimension) const { return shape_[dimension]; }
+    nb::handle owner() const { return owner_; }
+
+    // Take an array; return false if it is none of this type, or its rows are not side by side.
+    bool load(nb::handle object, nb::detail::cleanup_list* cleanup, NumberType type, int dimensions,
+              bool is_written) noexcept;
+
+  protected:
+    void* data_ = nullptr;
+    size_t shape_[2] = {1, 1};
+    nb::handle owner_;
+};
+
+// An array in C order, never a converted copy. Const numbers are not written.
+template <class T, int N>
+class NumpyArray : public ArrayArgument {
+  public:
+    using Scalar = T;
+
+    T* data() const { return static_cast<T*>(data_); }
+    size_t size() const { return shape_[0] * shape_[1]; }
+    T& operator()(i64 at) const {
+        static_assert(N == 1);
+        return data()[at];
+    }
+    T& operator()(i64 row, i64 column) const {
+        static_assert(N == 2);
+        return data()[row * i64(shape_[1]) + column];
+    }
+};
+template <class T>
+using Array1 = NumpyArray<T, 1>;
+template <class T>
+using Array2 = NumpyArray<T, 2>;
+
+// An array that outlives the call.
+template <class A>
+class Kept : public A {
+  public:
+    Kept(const A& array) : A(array), owner_(nb::borrow(array.owner())) {}
+
+  private:
+    nb::object owner_;
+};
+
+// Keeps arrays alive that views refer to.
+class Owners {
+  public:
+    template <class A>
+    const A& keep(const A& array) {
+        objects_.push_back(nb::borrow(array.owner()));
+        return array;
+    }
+    void keep(const Owners& others) { objects_.insert(objects_.end(), others.objects_.begin(), others.objects_.end()); }
+
+  private:
+    std::vector<nb::object> objects_;
+};
 
 // An array that a function returns.
 template <class T>
-using Owned = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
+class Owned : public nb::object {
+  public:
+    static constexpr auto Name = type_name(static_cast<T*>(nullptr));
+    using nb::object::object;
+    explicit Owned(nb::object array) : nb::object(std::move(array)) {}
+};
+
+// Return an array of the memory of `owner`.
+nb::object new_array(void* data, NumberType type, const std::vector<size_t>& shape, nb::handle owner);
 
 // Return a vector as an array of a shape, without a copy.
-template <class Array, class T>
-Array owned_as(std::vector<T> values, const std::vector<size_t>& shape) {
-    static_assert(sizeof(typename Array::Scalar) == sizeof(T));
+template <class T, class Item = T>
+Owned<Item> owned(std::vector<T> values, const std::vector<size_t>& shape) {
+    static_assert(sizeof(Item) == sizeof(T));
     auto* kept = new std::vector<T>(std::move(values));
     nb::capsule owner(kept, [](void* vector) noexcept { delete static_cast<std::vector<T>*>(vector); });
-    return Array(kept->data(), shape.size(), shape.data(), owner);
+    return Owned<Item>(new_array(kept->data(), number_type<Item>(), shape, owner));
 }
-
-template <class T>
-auto owned(std::vector<T> values, const std::vector<size_t>& shape) {
-    return owned_as<nb::ndarray<nb::numpy, T>>(std::move(values), shape);
-}
-
 template <class T>
 Owned<T> owned(std::vector<T> values) {
     const size_t size = values.size();
-    return owned_as<Owned<T>>(std::move(values), {size});
+    return owned(std::move(values), {size});
+}
+
+// Return an array of the memory of an argument that was kept.
+template <class T>
+Owned<T> kept_array(const NumpyArray<const T, 1>& array) {
+    return Owned<T>(new_array(const_cast<T*>(array.data()), number_type<T>(), {array.size()}, array.owner()));
 }
 
 // 0 or 1 for each item of an array of bool that a function returns.
@@ -71,7 +178,7 @@ Owned<T> returned(std::vector<T> values) {
 }
 inline Owned<bool> returned(Flags flags) {
     const size_t size = flags.values.size();
-    return owned_as<Owned<bool>>(std::move(flags.values), {size});
+    return owned<u8, bool>(std::move(flags.values), {size});
 }
 template <class... T>
 std::tuple<Owned<T>...> returned(std::tuple<std::vector<T>...> vectors) {
@@ -130,3 +237,13 @@ const T& present(const T* object, const char* name) {
 }
 
 }  // namespace klsa
+
+template <class T, int N>
+struct nanobind::detail::type_caster<klsa::NumpyArray<T, N>> {
+    using Array = klsa::NumpyArray<T, N>;
+    NB_TYPE_CASTER(Array, klsa::type_name(static_cast<T*>(nullptr)))
+
+    bool from_python(handle source, uint32_t, cleanup_list* cleanup) noexcept {
+        return value.load(source, cleanup, klsa::number_type<std::remove_const_t<T>>(), N, !std::is_const_v<T>);
+    }
+};

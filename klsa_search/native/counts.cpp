@@ -273,16 +273,17 @@ void find_best_saturations(Array1<const i64> starts, Array1<const u32> entries, 
 
 template <class C>
 void bind_writing(nb::module_& module) {
-    module.def("count_postings", without_gil(&count_postings<C>), exact("starts"), exact("terms"), exact("counts"),
-               nb::arg("bits"), exact("lengths"), exact("runs"), exact("occurrences"), R"(
+    module.def("count_postings", without_gil(&count_postings<C>), nb::arg("starts"), nb::arg("terms"),
+               nb::arg("counts"), nb::arg("bits"), nb::arg("lengths"), nb::arg("runs"), nb::arg("occurrences"), R"(
         Add the postings, runs and occurrences of each term to (V,) arrays.
 
         starts, terms, counts  f(t,d) as in CSR; counts are int32, int64, float32 or float64
         bits                   a block has 2^bits documents
         Cost O(nnz).
     )");
-    module.def("write_postings", without_gil(&write_postings<C>), exact("starts"), exact("terms"), exact("counts"),
-               exact("norms"), nb::arg("bits"), exact("places"), exact("run_places"), exact("entries"), exact("runs"),
+    module.def("write_postings", without_gil(&write_postings<C>), nb::arg("starts"), nb::arg("terms"),
+               nb::arg("counts"), nb::arg("norms"), nb::arg("bits"), nb::arg("places"), nb::arg("run_places"),
+               nb::arg("entries"), nb::arg("runs"),
                R"(
         Write the entries and runs of documents, and advance the places of each term.
 
@@ -295,14 +296,14 @@ void bind_writing(nb::module_& module) {
 }  // namespace
 
 void bind_counts(nb::module_& module) {
-    module.def("count_block", without_gil(&count_block), exact("words"), exact("lengths"), exact("parts"),
-               exact("paired"), exact("weights"), R"(
+    module.def("count_block", without_gil(&count_block), nb::arg("words"), nb::arg("lengths"), nb::arg("parts"),
+               nb::arg("paired"), nb::arg("weights"), R"(
         Count terms and pairs of the documents of a block; `kernels.counts` has the arguments.
 
         Return the fields of `BlockCounts`. Cost: O(T log t) for T words in documents of t words.
     )");
-    module.def("number_pairs", without_gil(&number_pairs), exact("shared"), exact("starts"), exact("sizes"),
-               exact("keys"), exact("counts"), R"(
+    module.def("number_pairs", without_gil(&number_pairs), nb::arg("shared"), nb::arg("starts"), nb::arg("sizes"),
+               nb::arg("keys"), nb::arg("counts"), R"(
         Return the shared pairs of some documents as sizes, numbers and counts.
 
         shared        (P,) keys in order
@@ -310,26 +311,27 @@ void bind_counts(nb::module_& module) {
         sizes         (n,) number of pairs of each document in keys and counts
         Cost: O(log P) a pair.
     )");
-    module.def("encode_pairs", without_gil(&encode_pairs), exact("keys"), exact("frequencies"), nb::arg("terms"), R"(
+    module.def("encode_pairs", without_gil(&encode_pairs), nb::arg("keys"), nb::arg("frequencies"), nb::arg("terms"),
+               R"(
         Return the codes of term pairs.
 
         keys         lesser · terms + greater, ascending
         frequencies  document frequencies, 2 or more
         Cost: O(terms + pairs). Memory: 10 bytes a pair.
     )");
-    module.def("decode_pairs", without_gil(&decode_pairs), exact("codes"), nb::arg("terms"),
+    module.def("decode_pairs", without_gil(&decode_pairs), nb::arg("codes"), nb::arg("terms"),
                "Return starts (terms + 1,) of the pairs of each lesser term, greater terms, frequencies.");
-    module.def("number_features", without_gil(&number_features), exact("features"), exact("next_numbers"),
+    module.def("number_features", without_gil(&number_features), nb::arg("features"), nb::arg("next_numbers"),
                "Replace the document frequency of each feature by the next number of that frequency.");
-    module.def("find_pairs", without_gil(&find_pairs), exact("keys"), nb::arg("terms"), exact("starts"),
-               exact("greater"), exact("numbers"),
+    module.def("find_pairs", without_gil(&find_pairs), nb::arg("keys"), nb::arg("terms"), nb::arg("starts"),
+               nb::arg("greater"), nb::arg("numbers"),
                "Return the numbers of pair keys, -1 for unknown ones: (n,). Cost: O(n log P).");
     bind_writing<i32>(module);
     bind_writing<i64>(module);
     bind_writing<f32>(module);
     bind_writing<f64>(module);
-    module.def("find_best_saturations", without_gil(&find_best_saturations), exact("starts"), exact("entries"),
-               exact("depths"), exact("best"), R"(
+    module.def("find_best_saturations", without_gil(&find_best_saturations), nb::arg("starts"), nb::arg("entries"),
+               nb::arg("depths"), nb::arg("best"), R"(
         Write the n-th best saturation of each term for every n of `depths`, where there are n.
 
         depths  (m,) ascending, at least 1
@@ -344,8 +346,9 @@ void bind_counts(nb::module_& module) {
         Cost O(V): offsets are checked, single postings are not.
     )")
         .def(nb::init<i64, int, In1<i64>, In1<u32>, In1<i64>, In2<u16>>(), nb::arg("size"), nb::arg("block_bits"),
-             exact("starts"), exact("entries"), exact("run_starts"), exact("runs"))
-        .def("add_steps", without_gil(&ListsObject::add_steps), exact("terms"), exact("weights"), exact("steps"), R"(
+             nb::arg("starts"), nb::arg("entries"), nb::arg("run_starts"), nb::arg("runs"))
+        .def("add_steps", without_gil(&ListsObject::add_steps), nb::arg("terms"), nb::arg("weights"), nb::arg("steps"),
+             R"(
             Add 1 + ⌊weight · saturation / 2^16⌋ of some terms to the documents that contain them: (N,).
 
             Cost: the postings of the terms.

@@ -45,8 +45,8 @@ class DocumentBytes {
   private:
     struct Part {
         i64 first;
-        Array1<const u8> content;
-        Array1<const i64> starts;
+        Kept<Array1<const u8>> content;
+        Kept<Array1<const i64>> starts;
     };
 
     std::vector<Part> parts_;

@@ -57,9 +57,9 @@ struct WeightsObject {
 
     WeightsObject(In1<i64> frequencies, In1<i64> occurrences, In1<i64> common, i64 documents, f64 max_burstiness,
                   f64 common_weight, const std::string& idf)
-        : weights{owners.view(frequencies),
-                  owners.view(occurrences),
-                  owners.view(common),
+        : weights{view(owners.keep(frequencies)),
+                  view(owners.keep(occurrences)),
+                  view(owners.keep(common)),
                   documents,
                   max_burstiness,
                   common_weight,
@@ -89,11 +89,11 @@ struct RowsObject {
     DocumentRows rows;
 
     RowsObject(In2<u32> entries, In2<f32> scales, In1<i64> starts, In1<u32> features, In2<i8> document_vectors) {
-        rows.rows = owners.view(entries);
-        rows.scales = owners.view(scales);
-        rows.feature_starts = owners.view(starts);
-        rows.features = owners.view(features);
-        rows.document_vectors = owners.view(document_vectors);
+        rows.rows = view(owners.keep(entries));
+        rows.scales = view(owners.keep(scales));
+        rows.feature_starts = view(owners.keep(starts));
+        rows.features = view(owners.keep(features));
+        rows.document_vectors = view(owners.keep(document_vectors));
         rows.check();
     }
 };
@@ -109,11 +109,11 @@ struct ModelObject {
             owners.keep(present(part, "parts").owners);
             model.parts.push_back(part->rows);
         }
-        model.term_vectors = owners.view(term_vectors);
-        model.remote_rows = owners.view(remote_rows);
-        model.remote_levels = owners.view(remote_levels);
+        model.term_vectors = view(owners.keep(term_vectors));
+        model.remote_rows = view(owners.keep(remote_rows));
+        model.remote_levels = view(owners.keep(remote_levels));
         model.is_partition = ordinals.has_value();
-        if (ordinals) model.ordinals = owners.view(*ordinals);
+        if (ordinals) model.ordinals = view(owners.keep(*ordinals));
         model.dimensions = dimensions;
         model.neighbours = neighbours;
         model.check();
@@ -174,16 +174,16 @@ class EngineObject {
             segment.first = first;
             if (terms && local_terms) {
                 segment.is_renumbered = true;
-                segment.terms = owners_.view(*terms);
-                segment.local_terms = owners_.view(*local_terms);
+                segment.terms = view(owners_.keep(*terms));
+                segment.local_terms = view(owners_.keep(*local_terms));
             }
             segment.check();
             postings_.segments.push_back(segment);
         }
-        postings_.best = owners_.view(best);
+        postings_.best = view(owners_.keep(best));
         postings_.step = step;
         postings_.deleted = deleted;
-        if (live) postings_.live.words = owners_.view(*live);
+        if (live) postings_.live.words = view(owners_.keep(*live));
         postings_.check();
         require(postings_.best.rows == weights_.size(), "weights and best: they have different numbers of terms");
         if (!model) return;
@@ -192,7 +192,7 @@ class EngineObject {
         require(model_->documents >= postings_.size, "model: it has fewer documents than the postings");
         if (reverse) {
             auto& [row_of, rows, steps] = *reverse;
-            reverse_ = {owners_.view(row_of), owners_.view(rows), owners_.view(steps)};
+            reverse_ = {view(owners_.keep(row_of)), view(owners_.keep(rows)), view(owners_.keep(steps))};
             reverse_.check();
         }
     }
@@ -533,12 +533,11 @@ template <class C, class T>
 auto copy_of(std::vector<T> C::* member) {
     return [member](const C& object) { return owned(std::vector<T>(object.*member)); };
 }
-constexpr auto BY_VALUE = nb::rv_policy::automatic;
 
 }  // namespace
 
 void bind_engine(nb::module_& module) {
-    module.def("idf_of", without_gil(&idf_of_frequencies), exact("frequencies"), nb::arg("documents"),
+    module.def("idf_of", without_gil(&idf_of_frequencies), nb::arg("frequencies"), nb::arg("documents"),
                nb::arg("variant"), "Return w(t) of terms: see `kernels.bm25.idf_of`.");
     nb::class_<WeightsObject>(module, "TermWeights", R"(
         Computes the weights of terms by their counts: see `kernels.query_kernel`.
@@ -550,18 +549,18 @@ void bind_engine(nb::module_& module) {
         common_weight             h(t) of common terms
         idf                       variant
     )")
-        .def(nb::init<In1<i64>, In1<i64>, In1<i64>, i64, f64, f64, const std::string&>(), exact("frequencies"),
-             exact("occurrences"), exact("common"), nb::arg("documents"), nb::arg("max_burstiness"),
+        .def(nb::init<In1<i64>, In1<i64>, In1<i64>, i64, f64, f64, const std::string&>(), nb::arg("frequencies"),
+             nb::arg("occurrences"), nb::arg("common"), nb::arg("documents"), nb::arg("max_burstiness"),
              nb::arg("common_weight"), nb::arg("idf"))
-        .def("of", without_gil(&WeightsObject::of), exact("terms"),
+        .def("of", without_gil(&WeightsObject::of), nb::arg("terms"),
              "Return h(t) · w(t) of terms, the same in 65,536ths, and b(t): (n,). Cost: 50 ns each.");
     nb::class_<RowsObject>(module, "DocumentRows", R"(
         The rows of D, features and vectors of consecutive documents: see `SparseExpansion`.
 
         Cost O(N): offsets are checked, single entries are not.
     )")
-        .def(nb::init<In2<u32>, In2<f32>, In1<i64>, In1<u32>, In2<i8>>(), exact("rows"), exact("scales"),
-             exact("starts"), exact("features"), exact("document_vectors"));
+        .def(nb::init<In2<u32>, In2<f32>, In1<i64>, In1<u32>, In2<i8>>(), nb::arg("rows"), nb::arg("scales"),
+             nb::arg("starts"), nb::arg("features"), nb::arg("document_vectors"));
     nb::class_<ModelObject>(module, "ExpansionModel", R"(
         The rows of all documents, and the vectors of terms.
 
@@ -574,8 +573,8 @@ void bind_engine(nb::module_& module) {
     )")
         .def(nb::init<const std::vector<const RowsObject*>&, In2<i8>, In2<u32>, In2<u8>, std::optional<In1<i64>>, i64,
                       i64>(),
-             nb::arg("parts"), exact("term_vectors"), exact("remote_rows"), exact("remote_levels"),
-             exact("ordinals").none(), nb::arg("dimensions"), nb::arg("neighbours"));
+             nb::arg("parts"), nb::arg("term_vectors"), nb::arg("remote_rows"), nb::arg("remote_levels"),
+             nb::arg("ordinals").none(), nb::arg("dimensions"), nb::arg("neighbours"));
     bind_packed<Seeds>(module, "LocalSeeds", R"(
         The b best documents of one partition by BM25, of which the first z may be seeds.
 
@@ -585,10 +584,10 @@ void bind_engine(nb::module_& module) {
         impacts  (b · n,) of the n distinct terms of the query, in its order, in steps
         names    ID and title of each, for a request that explains scores
     )")
-        .def_prop_ro("doc_ids", copy_of(&Seeds::documents), BY_VALUE)
-        .def_prop_ro("steps", copy_of(&Seeds::steps), BY_VALUE)
-        .def_prop_ro("ordinals", copy_of(&Seeds::ordinals), BY_VALUE)
-        .def_prop_ro("impacts", copy_of(&Seeds::impacts), BY_VALUE)
+        .def_prop_ro("doc_ids", copy_of(&Seeds::documents))
+        .def_prop_ro("steps", copy_of(&Seeds::steps))
+        .def_prop_ro("ordinals", copy_of(&Seeds::ordinals))
+        .def_prop_ro("impacts", copy_of(&Seeds::impacts))
         .def_rw("names", &Seeds::names);
     using S = SharedSeeds;
     bind_packed<S>(module, "SharedSeeds", R"(
@@ -616,25 +615,21 @@ void bind_engine(nb::module_& module) {
                          const Factors& f = s.factors;
                          return std::tuple(f.expansion, f.coverage, f.latent, f.lexical);
                      })
-        .def_prop_ro("numbers", copy_of(&S::features), BY_VALUE)
-        .def_prop_ro("sums", copy_of(&S::sums), BY_VALUE)
-        .def_prop_ro("near", copy_of(&S::near), BY_VALUE)
-        .def_prop_ro("estimates", copy_of(&S::estimates), BY_VALUE)
-        .def_prop_ro("remote", copy_of(&S::remote), BY_VALUE)
-        .def_prop_ro("impacts", copy_of(&S::impacts), BY_VALUE)
+        .def_prop_ro("numbers", copy_of(&S::features))
+        .def_prop_ro("sums", copy_of(&S::sums))
+        .def_prop_ro("near", copy_of(&S::near))
+        .def_prop_ro("estimates", copy_of(&S::estimates))
+        .def_prop_ro("remote", copy_of(&S::remote))
+        .def_prop_ro("impacts", copy_of(&S::impacts))
         .def_ro("names", &S::names)
         .def_ro("remote_names", &S::remote_names)
-        .def_prop_ro(
-            "rows", [](const S& s) { return tuple_of(Rows(s.rows)); }, BY_VALUE)
-        .def_prop_ro(
-            "features",
-            [](S s) {
-                Features& f = s.seed_features;
-                size_t seeds = f.scalars.size() / 3;
-                return std::tuple(owned(std::move(f.starts)), owned(std::move(f.entries)),
-                                  owned(std::move(f.scalars), {seeds, 3}));
-            },
-            BY_VALUE);
+        .def_prop_ro("rows", [](const S& s) { return tuple_of(Rows(s.rows)); })
+        .def_prop_ro("features", [](S s) {
+            Features& f = s.seed_features;
+            size_t seeds = f.scalars.size() / 3;
+            return std::tuple(owned(std::move(f.starts)), owned(std::move(f.entries)),
+                              owned(std::move(f.scalars), {seeds, 3}));
+        });
     module.def("share_seeds", &share_with_each, nb::arg("parts"), nb::arg("params"), nb::arg("step"),
                nb::sig("def share_seeds(parts: collections.abc.Sequence[LocalSeeds | None], "
                        "params: klsa_search.search.engine.engine.KlsaParams, step: float) -> list[SharedSeeds | None]"),
@@ -667,12 +662,12 @@ void bind_engine(nb::module_& module) {
     )")
         .def(nb::init<const std::vector<E::Part>&, const WeightsObject&, In2<u16>, double, i64, Words,
                       const ModelObject*, std::optional<E::Reverse>>(),
-             exact("segments"), nb::arg("weights"), exact("best"), nb::arg("step"), nb::arg("deleted"),
-             exact("live").none(), nb::arg("model").none(), exact("reverse").none())
-        .def("bm25", &E::bm25, nb::arg("queries"), exact("mask").none(), nb::arg("totals"), exact("matches").none(),
-             exact("documents"), exact("scores"), "Find the k best documents of each query by BM25, exactly.")
-        .def("score", &E::score, nb::arg("queries"), nb::arg("params"), nb::arg("depths"), exact("mask").none(),
-             nb::arg("totals"), exact("matches").none(), exact("documents"), exact("scores"), exact("exact"),
+             nb::arg("segments"), nb::arg("weights"), nb::arg("best"), nb::arg("step"), nb::arg("deleted"),
+             nb::arg("live").none(), nb::arg("model").none(), nb::arg("reverse").none())
+        .def("bm25", &E::bm25, nb::arg("queries"), nb::arg("mask").none(), nb::arg("totals"), nb::arg("matches").none(),
+             nb::arg("documents"), nb::arg("scores"), "Find the k best documents of each query by BM25, exactly.")
+        .def("score", &E::score, nb::arg("queries"), nb::arg("params"), nb::arg("depths"), nb::arg("mask").none(),
+             nb::arg("totals"), nb::arg("matches").none(), nb::arg("documents"), nb::arg("scores"), nb::arg("exact"),
              "Find the k best documents of each query by the default ranking.")
         .def("containing_all", &E::containing_all, nb::arg("terms"), R"(
             Return the documents that contain all terms, ascending.
@@ -681,22 +676,22 @@ void bind_engine(nb::module_& module) {
         )")
         .def("containing_any", &E::containing_any, nb::arg("terms"),
              "Return which documents contain any of the terms: (N,). Cost: their postings.")
-        .def("count_within", &E::count_within, nb::arg("terms"), exact("allowed"),
+        .def("count_within", &E::count_within, nb::arg("terms"), nb::arg("allowed"),
              "Count the documents of a mask, (N,), that contain each term: (n,). Cost: their postings.")
-        .def("saturations", &E::saturations, exact("terms"), exact("documents"),
+        .def("saturations", &E::saturations, nb::arg("terms"), nb::arg("documents"),
              "Return the saturations of terms in documents, 0 for none: (documents, terms).")
-        .def("explain", &E::explain, nb::arg("query"), exact("documents"), exact("exact"), nb::arg("params"),
+        .def("explain", &E::explain, nb::arg("query"), nb::arg("documents"), nb::arg("exact"), nb::arg("params"),
              nb::arg("shared").none(),
              "Return what the scores of documents consist of, by the fields of `ScoreDetails`.")
         .def("seeds", &E::seeds, nb::arg("query"), nb::arg("params"),
              "Return the b best documents by BM25, of which the first z may be seeds.")
-        .def("rows", &E::rows, exact("documents"), "Return rows of D, by the fields of `SeedRows`.")
+        .def("rows", &E::rows, nb::arg("documents"), "Return rows of D, by the fields of `SeedRows`.")
         .def_static("score_all", &E::score_all, nb::arg("parts"), nb::arg("step"), nb::arg("totals"),
-                    exact("documents"), exact("scores"), exact("exact"),
+                    nb::arg("documents"), nb::arg("scores"), nb::arg("exact"),
                     "Find the k best documents of a query in each of several engines by the seeds of all.")
         .def("score_shared", &E::score_shared, nb::arg("query"), nb::arg("params"), nb::arg("depths"),
-             nb::arg("shared"), nb::arg("local").none(), exact("mask").none(), nb::arg("totals"),
-             exact("matches").none(), exact("documents"), exact("scores"), exact("exact"), R"(
+             nb::arg("shared"), nb::arg("local").none(), nb::arg("mask").none(), nb::arg("totals"),
+             nb::arg("matches").none(), nb::arg("documents"), nb::arg("scores"), nb::arg("exact"), R"(
             Find the k best documents of one query by the seeds of all partitions.
 
             local  what `seeds` returned for the query, so that postings are not read again

@@ -161,34 +161,35 @@ void bind_forward(nb::module_& module) {
         without a term. Methods that read take 3 ns a word.
     )")
         .def(nb::init<const DocumentBytes&, i64>(), nb::arg("codes"), nb::arg("parts"))
-        .def("counts", without_gil(&ForwardCodes::counts), exact("documents"), exact("terms"), exact("weights"), R"(
+        .def("counts", without_gil(&ForwardCodes::counts), nb::arg("documents"), nb::arg("terms"), nb::arg("weights"),
+             R"(
             Return terms, counts and the number of terms of each document, terms ascending.
 
             terms    (V,) the term of each rank
             weights  (parts,) how often a word of each part counts
             Cost: 30 ns a word.
         )")
-        .def("count_term", without_gil(&ForwardCodes::count_term), exact("documents"), nb::arg("code"),
-             exact("weights"), "Return how often each document has a term, by the weights of its parts.")
-        .def("count_parts", without_gil(&ForwardCodes::count_parts), exact("documents"), nb::arg("code"), R"(
+        .def("count_term", without_gil(&ForwardCodes::count_term), nb::arg("documents"), nb::arg("code"),
+             nb::arg("weights"), "Return how often each document has a term, by the weights of its parts.")
+        .def("count_parts", without_gil(&ForwardCodes::count_parts), nb::arg("documents"), nb::arg("code"), R"(
             Return how often each part of each document has a term: (d · parts,), by document.
 
             In the text, the last part, only if another part has it.
         )")
-        .def("find_phrase", without_gil(&ForwardCodes::find_phrase), exact("documents"), exact("codes"),
+        .def("find_phrase", without_gil(&ForwardCodes::find_phrase), nb::arg("documents"), nb::arg("codes"),
              nb::arg("part"), nb::arg("stops"), R"(
             Return which documents have words in sequence in a part; in any if it is negative.
 
             stops  0 if all words without a term match each other, 1 if stop words match the same word,
                    2 if also in capitals or not
         )")
-        .def("count_phrase", without_gil(&ForwardCodes::count_phrase), exact("documents"), exact("codes"),
-             exact("weights"), nb::arg("stops"), R"(
+        .def("count_phrase", without_gil(&ForwardCodes::count_phrase), nb::arg("documents"), nb::arg("codes"),
+             nb::arg("weights"), nb::arg("stops"), R"(
             Return how often documents have words in sequence, by the weights of their parts.
 
             stops  as in `find_phrase`
         )")
-        .def("count_following", without_gil(&ForwardCodes::count_following), exact("documents"), exact("codes"),
+        .def("count_following", without_gil(&ForwardCodes::count_following), nb::arg("documents"), nb::arg("codes"),
              nb::arg("ranks"), R"(
             Return, by rank of a term, in how many documents it follows words in sequence.
 
@@ -196,13 +197,13 @@ void bind_forward(nb::module_& module) {
 
             ranks  number of terms
         )")
-        .def("find_words", without_gil(&ForwardCodes::find_words), nb::arg("document"), exact("codes"), R"(
+        .def("find_words", without_gil(&ForwardCodes::find_words), nb::arg("document"), nb::arg("codes"), R"(
             Return the positions of words in the text of a document, and which of `codes` each is.
 
             Positions ascend; words without a term are counted.
         )");
-    module.def("encode_documents", without_gil(&encode_documents), exact("words"), exact("lengths"), exact("ranks"),
-               nb::arg("documents"), R"(
+    module.def("encode_documents", without_gil(&encode_documents), nb::arg("words"), nb::arg("lengths"),
+               nb::arg("ranks"), nb::arg("documents"), R"(
         Return the codes of the forward index of documents of equally many parts, and their sizes.
 
         words      terms of all words, negative for a word without a term

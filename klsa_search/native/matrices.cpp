@@ -21,7 +21,7 @@ class Features {
 
     template <class W>
     Features(Array1<const i32> columns, Array1<const W> weights, i64 width)
-        : columns_(columns), weights_(weights), width_(width) {
+        : columns_(columns), weights_(Kept(weights)), width_(width) {
         require(length(columns) == length(weights), "columns and weights: their lengths differ");
         require(width >= 0, "width: is negative");
         require_between(columns, 0, width, "columns");
@@ -75,8 +75,8 @@ class Features {
         require(rows.shape(1) == sums.shape(1), "the blocks have different numbers of columns");
     }
 
-    Array1<const i32> columns_;
-    std::variant<Array1<const f32>, Array1<const f64>> weights_;
+    Kept<Array1<const i32>> columns_;
+    std::variant<Kept<Array1<const f32>>, Kept<Array1<const f64>>> weights_;
     i64 width_;
 };
 
@@ -105,11 +105,11 @@ void scale_rows(Starts starts, Array1<const W> data, Array1<const f64> scales, A
 
 template <class W>
 void bind_sums(nb::module_& module) {
-    module.def("squares_of_rows", without_gil(&squares_of_rows<W>), exact("starts"), exact("data"), exact("sums"),
+    module.def("squares_of_rows", without_gil(&squares_of_rows<W>), nb::arg("starts"), nb::arg("data"), nb::arg("sums"),
                "Write Σ_f x² of each row to `sums`: (m,). Cost O(nnz).");
     auto bind_scale = [&]<class X>(X) {
-        module.def("scale_rows", without_gil(&scale_rows<W, X>), exact("starts"), exact("data"), exact("scales"),
-                   exact("scaled"), "Write each row times its scale to `scaled`: (nnz,). Cost O(nnz).");
+        module.def("scale_rows", without_gil(&scale_rows<W, X>), nb::arg("starts"), nb::arg("data"), nb::arg("scales"),
+                   nb::arg("scaled"), "Write each row times its scale to `scaled`: (nnz,). Cost O(nnz).");
     };
     bind_scale(f32());
     bind_scale(f64());
@@ -200,8 +200,8 @@ void pack_table(Starts starts, Columns columns, Array1<const f32> values, i64 fi
 
 template <class W>
 void bind_pack_rows(nb::module_& module) {
-    module.def("pack_rows", without_gil(&pack_rows<W>), exact("starts"), exact("columns"), exact("values"),
-               exact("ranks").none(), exact("packed_starts"), exact("packed"), exact("steps"), R"(
+    module.def("pack_rows", without_gil(&pack_rows<W>), nb::arg("starts"), nb::arg("columns"), nb::arg("values"),
+               nb::arg("ranks").none(), nb::arg("packed_starts"), nb::arg("packed"), nb::arg("steps"), R"(
         Write the positive entries of rows as column << 8 | level; return their number.
 
         values         in rows that begin at `starts`
@@ -237,22 +237,22 @@ void bind_matrices(nb::module_& module) {
         in the order of documents, then of entries.
     )");
     features
-        .def(nb::init<Array1<const i32>, Array1<const f32>, i64>(), exact("columns"), exact("weights"),
+        .def(nb::init<Array1<const i32>, Array1<const f32>, i64>(), nb::arg("columns"), nb::arg("weights"),
              nb::arg("width"))
-        .def(nb::init<Array1<const i32>, Array1<const f64>, i64>(), exact("columns"), exact("weights"),
+        .def(nb::init<Array1<const i32>, Array1<const f64>, i64>(), nb::arg("columns"), nb::arg("weights"),
              nb::arg("width"))
-        .def("find_edge", without_gil(&Features::find_edge), exact("begins"), exact("ends"), nb::arg("edge"),
-             exact("out"), R"(
+        .def("find_edge", without_gil(&Features::find_edge), nb::arg("begins"), nb::arg("ends"), nb::arg("edge"),
+             nb::arg("out"), R"(
             Write to `out` (N,) the first entry of each document from column `edge` on.
 
             The columns of a document must ascend. Cost O(N log n).
         )");
     auto bind = [&]<class X>(X) {
         features
-            .def("add_to_features", without_gil(&Features::add_to_features<X>), exact("begins"), exact("ends"),
-                 exact("blocks"), exact("sums"), "Add Φᵀ `blocks` to `sums`: (N, b) → (width, b). Cost O(nnz · b).")
-            .def("add_to_documents", without_gil(&Features::add_to_documents<X>), exact("begins"), exact("ends"),
-                 exact("sums"), exact("out"), "Add Φ `sums` to `out`: (width, b) → (N, b). Cost O(nnz · b).");
+            .def("add_to_features", without_gil(&Features::add_to_features<X>), nb::arg("begins"), nb::arg("ends"),
+                 nb::arg("blocks"), nb::arg("sums"), "Add Φᵀ `blocks` to `sums`: (N, b) → (width, b). Cost O(nnz · b).")
+            .def("add_to_documents", without_gil(&Features::add_to_documents<X>), nb::arg("begins"), nb::arg("ends"),
+                 nb::arg("sums"), nb::arg("out"), "Add Φ `sums` to `out`: (width, b) → (N, b). Cost O(nnz · b).");
     };
     bind(f32());
     bind(f64());
@@ -260,8 +260,9 @@ void bind_matrices(nb::module_& module) {
     bind_sums<f64>(module);
     bind_pack_rows<f32>(module);
     bind_pack_rows<f64>(module);
-    module.def("pack_table", without_gil(&pack_table), exact("starts"), exact("columns"), exact("values"),
-               nb::arg("first"), exact("ordinals"), exact("table"), exact("steps"), exact("documents"), exact("levels"),
+    module.def("pack_table", without_gil(&pack_table), nb::arg("starts"), nb::arg("columns"), nb::arg("values"),
+               nb::arg("first"), nb::arg("ordinals"), nb::arg("table"), nb::arg("steps"), nb::arg("documents"),
+               nb::arg("levels"),
                R"(
         Write the largest positive entries of each row off the diagonal, which begins at column `first`.
 
@@ -271,8 +272,8 @@ void bind_matrices(nb::module_& module) {
         documents, levels  (rows, width) ordinals and levels of the others; (rows, 0) if there are none
         Cost O(entries log width).
     )");
-    module.def("add_cosines", without_gil(&add_cosines), exact("rows"), exact("documents"), exact("scales"),
-               exact("query"), nb::arg("scale"), exact("cosines"), R"(
+    module.def("add_cosines", without_gil(&add_cosines), nb::arg("rows"), nb::arg("documents"), nb::arg("scales"),
+               nb::arg("query"), nb::arg("scale"), nb::arg("cosines"), R"(
         Raise the cosine of each document to the largest of its vectors with a query: (N,).
 
         rows       (R, m) vectors; `documents` and `scales` (R,) have the document and 1 / length

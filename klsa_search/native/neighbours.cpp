@@ -69,15 +69,15 @@ struct KnnPart {
             Array1<const i32> posting_documents, Array1<const f32> posting_values)
         : arrays{first,
                  length(scales),
-                 owners.view(starts).data,
-                 owners.view(columns).data,
-                 owners.view(weights).data,
-                 owners.view(scales).data,
-                 owners.view(towards_mean).data,
+                 owners.keep(starts).data(),
+                 owners.keep(columns).data(),
+                 owners.keep(weights).data(),
+                 owners.keep(scales).data(),
+                 owners.keep(towards_mean).data(),
                  mean_square,
-                 owners.view(posting_starts).data,
-                 owners.view(posting_documents).data,
-                 owners.view(posting_values).data},
+                 owners.keep(posting_starts).data(),
+                 owners.keep(posting_documents).data(),
+                 owners.keep(posting_values).data()},
           features(length(posting_starts) - 1) {
         const i64 documents = length(scales);
         require(first >= 0 && first + documents < LOW, "first: a doc id has more than 32 bits");
@@ -104,7 +104,7 @@ struct KnnPart {
 class KnnSearcher {
   public:
     KnnSearcher(const KnnPart& own, Array1<const i64> counts, i64 features, i64 postings)
-        : limits_{features, postings}, own_(own.arrays), features_(own.features), counts_(owners_.view(counts).data) {
+        : limits_{features, postings}, own_(own.arrays), features_(own.features), counts_(owners_.keep(counts).data()) {
         require(features > 0 && postings > 0, "a limit is not positive");
         require(length(counts) == features_, "counts: not one for each feature");
         require_between(counts, 0, LOW, "counts");
@@ -175,28 +175,31 @@ i64 compact_rows(Array2<i32> columns, Array2<f32> values, Array1<const i32> size
     return total;
 }
 
-using Scalars = nb::ndarray<const f32, nb::ndim<2>, nb::device::cpu>;
-
 class Documents {
   public:
-    Documents(Array1<const i64> starts, Array1<const u32> features, Scalars scalars, Array1<const f32> boosts)
-        : starts_(starts), features_(features), scalars_(scalars), boosts_(boosts) {
+    Documents(Array1<const i64> starts, Array1<const u32> features, Array2<const i8> vectors, Array1<const f32> boosts)
+        : starts_(starts), features_(features), vectors_(vectors), boosts_(boosts) {
         const i64 size = length(boosts);
         require(length(starts) == size + 1, "starts: give the start of each document, and the end of the last");
         require_offsets(starts, length(features), "starts");
-        require(length(scalars) == size && scalars.shape(1) == 3, "scalars: give three for each document");
-        require(scalars.stride(1) == 1, "scalars: those of a document must be side by side");
+        require(length(vectors) == size, "vectors: not one for each document");
+        require(vectors.shape(1) % sizeof(f32) == 0 && width() >= SCALARS, "vectors: they have no scalars");
     }
 
     KernelRows rows() const {
-        return {span_of(starts_), span_of(features_), scalars_.data(), scalars_.stride(0), span_of(boosts_)};
+        const f32* scalars = reinterpret_cast<const f32*>(vectors_.data()) + width() - SCALARS;
+        return {span_of(starts_), span_of(features_), scalars, width(), span_of(boosts_)};
     }
 
   private:
-    Array1<const i64> starts_;
-    Array1<const u32> features_;
-    Scalars scalars_;
-    Array1<const f32> boosts_;
+    static constexpr i64 SCALARS = 3;  // step, S and SΦμ, after the coordinates of a document
+
+    i64 width() const { return i64(vectors_.shape(1) / sizeof(f32)); }
+
+    Kept<Array1<const i64>> starts_;
+    Kept<Array1<const u32>> features_;
+    Kept<Array2<const i8>> vectors_;
+    Kept<Array1<const f32>> boosts_;
 };
 
 struct InvertedFile : LaterPostings {
@@ -288,9 +291,9 @@ void insert_neighbours(Array1<const i32> row_of, Array2<const i32> pairs, Array1
 
 void bind_neighbours(nb::module_& module) {
     auto bind_truncate = [&]<class W>(W) {
-        module.def("truncate_postings", without_gil(&truncate_postings<W>), exact("starts"), exact("documents"),
-                   exact("weights"), exact("scales"), exact("kept_starts"), exact("kept_documents"),
-                   exact("kept_values"), R"(
+        module.def("truncate_postings", without_gil(&truncate_postings<W>), nb::arg("starts"), nb::arg("documents"),
+                   nb::arg("weights"), nb::arg("scales"), nb::arg("kept_starts"), nb::arg("kept_documents"),
+                   nb::arg("kept_values"), R"(
             Write the largest postings of each feature, times the scales of their documents.
 
             starts, documents, weights  all postings, as in CSC
@@ -312,9 +315,9 @@ void bind_neighbours(nb::module_& module) {
     )")
         .def(nb::init<i64, Array1<const i64>, Array1<const i32>, Array1<const f32>, Array1<const f32>,
                       Array1<const f32>, f32, Array1<const i64>, Array1<const i32>, Array1<const f32>>(),
-             nb::arg("first"), exact("starts"), exact("columns"), exact("weights"), exact("scales"),
-             exact("towards_mean"), nb::arg("mean_square"), exact("posting_starts"), exact("posting_documents"),
-             exact("posting_values"));
+             nb::arg("first"), nb::arg("starts"), nb::arg("columns"), nb::arg("weights"), nb::arg("scales"),
+             nb::arg("towards_mean"), nb::arg("mean_square"), nb::arg("posting_starts"), nb::arg("posting_documents"),
+             nb::arg("posting_values"));
     nb::class_<KnnSearcher>(module, "KnnSearcher", R"(
         Finds the neighbours of the documents of a part in all parts, one after another.
 
@@ -322,22 +325,22 @@ void bind_neighbours(nb::module_& module) {
         features  of a document that are its query, at most; `postings` that they have
         Memory: 4 F bytes for each thread that calls it.
     )")
-        .def(nb::init<const KnnPart&, Array1<const i64>, i64, i64>(), nb::arg("own"), exact("counts"), nb::kw_only(),
+        .def(nb::init<const KnnPart&, Array1<const i64>, i64, i64>(), nb::arg("own"), nb::arg("counts"), nb::kw_only(),
              nb::arg("features"), nb::arg("postings"))
         .def("find_candidates", without_gil(&KnnSearcher::find_candidates), nb::arg("part"), nb::arg("first"),
-             exact("keys"), R"(
+             nb::arg("keys"), R"(
             Add the candidates in a part to those of earlier parts, for documents from `first` on.
 
             keys  (r, candidates) of the best; 0 at first
         )")
-        .def("add_entries", without_gil(&KnnSearcher::add_entries), nb::arg("part"), nb::arg("first"), exact("keys"),
-             exact("columns"), exact("values"), R"(
+        .def("add_entries", without_gil(&KnnSearcher::add_entries), nb::arg("part"), nb::arg("first"), nb::arg("keys"),
+             nb::arg("columns"), nb::arg("values"), R"(
             Add the entries of K for the candidates in a part, and for the documents themselves.
 
             keys             of `find_candidates`, after it was called for all parts
             columns, values  (r, width) the largest positive entries, in document order; 0 at first
         )");
-    module.def("compact_rows", without_gil(&compact_rows), exact("columns"), exact("values"), exact("sizes"), R"(
+    module.def("compact_rows", without_gil(&compact_rows), nb::arg("columns"), nb::arg("values"), nb::arg("sizes"), R"(
         Move the first sizes[i] entries of all rows i to the front of their arrays.
 
         Return their number: (n, width), (n, width), (n,).
@@ -347,18 +350,18 @@ void bind_neighbours(nb::module_& module) {
 
         starts    (N + 1,) start of the features of each
         features  packed: number << 8 | level
-        scalars   (N, 3) step, S and SΦμ; those of a document side by side
+        vectors   (N, w) coordinates of each, and as float32 its step, S and SΦμ
         boosts    (N,) S · K(x,x)^-¼
     )")
-        .def(nb::init<Array1<const i64>, Array1<const u32>, Scalars, Array1<const f32>>(), exact("starts"),
-             exact("features"), exact("scalars"), exact("boosts"));
+        .def(nb::init<Array1<const i64>, Array1<const u32>, Array2<const i8>, Array1<const f32>>(), nb::arg("starts"),
+             nb::arg("features"), nb::arg("vectors"), nb::arg("boosts"));
     nb::class_<InvertedFile>(module, "LaterPostings", R"(
         Postings of the documents written after a build, by term, below `term_count`.
 
         Not for several threads while it is appended to. Memory: 24 bytes a term, 8 to 16 a posting.
     )")
         .def(nb::init<i64>(), nb::arg("term_count"))
-        .def("append", without_gil(&InvertedFile::append), exact("starts"), exact("terms"), exact("shares"), R"(
+        .def("append", without_gil(&InvertedFile::append), nb::arg("starts"), nb::arg("terms"), nb::arg("shares"), R"(
             Append the next documents.
 
             starts  (n + 1,) start of the terms of each, and the end of the last
@@ -375,8 +378,8 @@ void bind_neighbours(nb::module_& module) {
         .def(nb::init<const Documents&, const ListsObject&, f64>(), nb::arg("documents"), nb::arg("postings"),
              nb::arg("mean_square"))
         .def("search", without_gil(&FoldInNeighbours::search), nb::arg("begin"), nb::arg("end"), nb::arg("offset"),
-             exact("starts"), exact("terms"), exact("weights"), nb::arg("later"), nb::arg("documents"),
-             nb::arg("budget"), nb::arg("candidates"), exact("values"), exact("neighbours"), R"(
+             nb::arg("starts"), nb::arg("terms"), nb::arg("weights"), nb::arg("later"), nb::arg("documents"),
+             nb::arg("budget"), nb::arg("candidates"), nb::arg("values"), nb::arg("neighbours"), R"(
         Write the strongest entries of later documents begin..end among all before each.
 
         starts, terms, weights  of the terms of documents from number `offset` on, as in CSR
@@ -387,8 +390,8 @@ void bind_neighbours(nb::module_& module) {
         values, neighbours      output, by document from `offset`: strongest first, and the numbers
                                 of the documents; both 0 at first
     )");
-    module.def("insert_neighbours", without_gil(&insert_neighbours), exact("row_of"), exact("pairs"), exact("values"),
-               exact("neighbours"), exact("strongest"), R"(
+    module.def("insert_neighbours", without_gil(&insert_neighbours), nb::arg("row_of"), nb::arg("pairs"),
+               nb::arg("values"), nb::arg("neighbours"), nb::arg("strongest"), R"(
         Insert entries in rows of the strongest, after entries of equal value; drop the weakest.
 
         row_of      (N,) row of each document, from 1

@@ -1,8 +1,5 @@
-// Postings of consecutive documents, and views of arrays with what keeps these alive.
+// Postings of consecutive documents, and views of arrays.
 #pragma once
-
-#include <memory>
-#include <vector>
 
 #include "arrays.hpp"
 #include "engine/containing.hpp"
@@ -16,29 +13,12 @@ using In2 = Array2<const T>;
 
 template <class T>
 Array<T> view(const In1<T>& array) {
-    require(array.is_valid(), "an array of a tuple is None");
     return {array.data(), length(array)};
 }
 template <class T>
 Table<T> view(const In2<T>& array) {
-    require(array.is_valid(), "an array of a tuple is None");
     return {array.data(), length(array), i64(array.shape(1))};
 }
-
-// Keeps the NumPy arrays alive that views refer to.
-class Owners {
-  public:
-    template <class A>
-    auto view(const A& array) {
-        arrays_.push_back(std::make_shared<A>(array));
-        return klsa::view(array);
-    }
-
-    void keep(const Owners& others) { arrays_.insert(arrays_.end(), others.arrays_.begin(), others.arrays_.end()); }
-
-  private:
-    std::vector<std::shared_ptr<void>> arrays_;
-};
 
 // `PostingLists` of the module.
 struct ListsObject {
@@ -48,10 +28,10 @@ struct ListsObject {
     ListsObject(i64 size, int block_bits, In1<i64> starts, In1<u32> entries, In1<i64> run_starts, In2<u16> runs) {
         lists.size = size;
         lists.block_bits = block_bits;
-        lists.starts = owners.view(starts);
-        lists.entries = owners.view(entries);
-        lists.run_starts = owners.view(run_starts);
-        lists.runs = owners.view(runs);
+        lists.starts = view(owners.keep(starts));
+        lists.entries = view(owners.keep(entries));
+        lists.run_starts = view(owners.keep(run_starts));
+        lists.runs = view(owners.keep(runs));
         lists.check();
     }
 

@@ -231,7 +231,7 @@ class PassageFinder {
 
     Records records_;
     DocumentBytes codes_;
-    Array1<const i32> ranks_;
+    Kept<Array1<const i32>> ranks_;
     i64 parts_;
 };
 
@@ -246,27 +246,27 @@ void bind_snippets(nb::module_& module) {
         starts   (m + 1,) start of each form
         forms    code points of all forms
     )")
-        .def(nb::init<Array1<const u8>, Points, Array1<const i32>, Points>(), exact("classes"), exact("changed"),
-             exact("starts"), exact("forms"))
-        .def_prop_ro("classes", [](const Characters& of) { return Owned<const u8>(of.classes_); })
-        .def_prop_ro("changed", [](const Characters& of) { return Owned<const u32>(of.changed_); })
-        .def_prop_ro("starts", [](const Characters& of) { return Owned<const i32>(of.starts_); })
-        .def_prop_ro("forms", [](const Characters& of) { return Owned<const u32>(of.forms_); });
-    module.def("locate_words", &locate_words, exact("line"), nb::arg("characters"), exact("wanted"), R"(
+        .def(nb::init<Array1<const u8>, Points, Array1<const i32>, Points>(), nb::arg("classes"), nb::arg("changed"),
+             nb::arg("starts"), nb::arg("forms"))
+        .def_prop_ro("classes", [](const Characters& of) { return kept_array(of.classes_); })
+        .def_prop_ro("changed", [](const Characters& of) { return kept_array(of.changed_); })
+        .def_prop_ro("starts", [](const Characters& of) { return kept_array(of.starts_); })
+        .def_prop_ro("forms", [](const Characters& of) { return kept_array(of.forms_); });
+    module.def("locate_words", &locate_words, nb::arg("line"), nb::arg("characters"), nb::arg("wanted"), R"(
         Return start and end of some words of a line of code points, as in `Analyzer.tokens`.
 
         wanted  positions of words, ascending
         None for rare sequences that only `Analyzer.tokens` handles, such as a mark after a fraction.
         Cost: 3 ns a character up to the last word, 10 ns in scripts without spaces.
     )");
-    module.def("fold_text", without_gil(&fold_text), exact("text"), nb::arg("characters"), R"(
+    module.def("fold_text", without_gil(&fold_text), nb::arg("text"), nb::arg("characters"), R"(
         Return a text with each run of blank space as one character, without those at its ends.
 
         It is a line feed if it contains one, a form feed if it contains several or a form feed, and
         otherwise a blank. The characters must be those of Unicode unless the text is ASCII.
     )");
-    module.def("best_passage", without_gil(&best_passage), exact("line"), exact("terms"), exact("starts"),
-               exact("ends"), exact("weights"), nb::arg("length"), R"(
+    module.def("best_passage", without_gil(&best_passage), nb::arg("line"), nb::arg("terms"), nb::arg("starts"),
+               nb::arg("ends"), nb::arg("weights"), nb::arg("length"), R"(
         Return the passage of a folded line around the window of tokens of highest weight.
 
         terms         of each token, as an index of weights
@@ -280,7 +280,7 @@ void bind_snippets(nb::module_& module) {
         parts  content of consecutive documents, and (n + 1,) the start of each; one after the other
         Nothing outside of the content is read: a document whose starts are damaged has no bytes.
     )")
-        .def(nb::init<const DocumentBytes::Arrays&>(), exact("parts"))
+        .def(nb::init<const DocumentBytes::Arrays&>(), nb::arg("parts"))
         .def("__len__", &DocumentBytes::size, "Return the number of documents.")
         .def(
             "__getitem__",
@@ -306,7 +306,7 @@ void bind_snippets(nb::module_& module) {
         parts         number of parts of a document
     )")
         .def(nb::init<const Records&, const DocumentBytes&, Array1<const i32>, i64>(), nb::arg("records"),
-             nb::arg("codes"), exact("ranks"), nb::arg("parts"))
+             nb::arg("codes"), nb::arg("ranks"), nb::arg("parts"))
         .def("passages", &PassageFinder::passages, nb::arg("documents"), nb::arg("terms"), nb::arg("weights"),
              nb::arg("length"), nb::arg("characters"), R"(
             Return a passage of each document, as one line; see `best_passage`.

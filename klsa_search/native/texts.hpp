@@ -20,10 +20,10 @@ class Characters {
 
     CharacterTables tables() const { return {span_of(classes_), span_of(changed_), span_of(starts_), span_of(forms_)}; }
 
-    Array1<const u8> classes_;
-    Array1<const u32> changed_;
-    Array1<const i32> starts_;
-    Array1<const u32> forms_;
+    Kept<Array1<const u8>> classes_;
+    Kept<Array1<const u32>> changed_;
+    Kept<Array1<const i32>> starts_;
+    Kept<Array1<const u32>> forms_;
 };
 
 // Returns text in UTF-8 as a Python string; raises UnicodeDecodeError.
