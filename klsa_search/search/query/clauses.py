@@ -31,12 +31,6 @@ PAIRS: Final = 200
 ALONE: Final = 8
 """Factor by which a single character counts more where it stands alone than in a pair."""
 
-BESIDE_COMPOUNDS: Final = 2
-"""Factor by which the only word of a query counts more than compounds that contain it, and twice
-that if it weighs so little that these might come first. With 8, the default ranks neighbours of
-documents before compounds, and MAP of finna-fi is 7% lower.
-"""
-
 MAX_VARIANTS: Final = 32
 """Words of one query of which other writings are searched, at most."""
 
@@ -183,21 +177,16 @@ class ClauseReader:
 
         For the first `MAX_CORRECTIONS` the one that fits the other words, else the most frequent.
         """
-        times = ALONE
         if (last := builder.last) is not None:
             terms = self._term_dictionary.completions(last.text, builder.rules.evidence)
             self._complete(last, terms, f"{last.text}*", builder.context(last), builder)
         elif compounds := self.words.compounds(builder.plain_words, builder.rules.spelling):
-            alone = builder.plain_words[0]
-            builder.contained[alone] = compounds
-            builder.beside_compounds = alone
-            weights = self._snapshot.query_kernel.weights([alone.number, *compounds])
-            is_light = BESIDE_COMPOUNDS * weights[0] < weights.max()
-            times = BESIDE_COMPOUNDS * (1 + int(is_light))  # see `LEAST_WEIGHT`
+            builder.beside_compounds = builder.plain_words[0]
+            builder.contained[builder.beside_compounds] = compounds
         context = builder.context()
         for word, terms in builder.contained.items():
-            if not context:
-                builder.terms += [word.number] * (times - 1) * (word.number >= 0)
+            if not context and word.number >= 0 and word != builder.beside_compounds:
+                builder.terms += [word.number] * (ALONE - 1)
             self._complete(word, terms, word.text, context, builder)
 
     def _complete(

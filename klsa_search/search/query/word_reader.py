@@ -33,9 +33,6 @@ PREFIXED: Final = 5
 MAX_FORMS: Final = 20
 """Terms, the most frequent, that stand for a prefix, or a word in no document, at most."""
 
-LEAST_WEIGHT: Final = 0.25
-"""Weight of a known word that finds compounds, as a share of the heaviest of these, at least."""
-
 MAX_CORRECTIONS: Final = 10
 """Words of one query that are corrected, at most, and that may be divided."""
 
@@ -262,16 +259,10 @@ class WordReader:
         return self._pieces.words(word.text) if " " in word.text else (word,)
 
     def compounds(self, words: Sequence[Word], spelling: SpellingName) -> list[int]:
-        """Return the terms of compounds that the only word of a query finds, if it is known.
-
-        None if the word is so frequent that they would count more.
-        """
+        """Return the terms of compounds that the only word of a query finds, if it is known."""
         if spelling == "off" or len(words) != 1 or words[0].number < 0:
             return []
-        ((text, number),) = words
-        compounds = self._term_dictionary.compounds(text)
-        weight, *further = self._snapshot.query_kernel.weights([number, *compounds]).tolist()
-        return compounds if weight >= LEAST_WEIGHT * max(further, default=0) else []
+        return self._term_dictionary.compounds(words[0].text)
 
     def _join_misspelt(
         self, words: list[Word], covered: Collection[str], builder: QueryBuilder
