@@ -4,6 +4,7 @@
 #include <nanobind/ndarray.h>
 
 #include <cstring>
+#include <memory>
 
 namespace klsa {
 namespace {
@@ -19,7 +20,7 @@ char kind_of(const char* format) {
 }
 
 void release(void* buffer) noexcept {
-    PyBuffer_Release(static_cast<Py_buffer*>(buffer));
+    PyBuffer_Release(static_cast<Py_buffer*>(buffer));  // nothing if none was got
     delete static_cast<Py_buffer*>(buffer);
 }
 
@@ -27,20 +28,18 @@ void release(void* buffer) noexcept {
 
 bool ArrayArgument::load(nb::handle object, nb::detail::cleanup_list* cleanup, NumberType type, int dimensions,
                          bool is_written) noexcept {
-    Py_buffer buffer;
+    // Not moved until it is released: its shape may be a part of it.
+    std::unique_ptr<Py_buffer, void (*)(void*) noexcept> held(new Py_buffer{}, release);
+    Py_buffer& buffer = *held;
     const int wanted = PyBUF_FORMAT | PyBUF_C_CONTIGUOUS | (is_written ? PyBUF_WRITABLE : 0);
     if (PyObject_GetBuffer(object.ptr(), &buffer, wanted)) {
         PyErr_Clear();
         return false;
     }
-    const bool fits = buffer.ndim == dimensions && buffer.itemsize == type.size && kind_of(buffer.format) == type.kind;
-    if (!fits) {
-        PyBuffer_Release(&buffer);
-        return false;
-    }
+    if (buffer.ndim != dimensions || buffer.itemsize != type.size || kind_of(buffer.format) != type.kind) return false;
     data_ = buffer.buf;
     for (int i = 0; i < dimensions; i++) shape_[i] = size_t(buffer.shape[i]);
-    owner_ = nb::capsule(new Py_buffer(buffer), release).release();
+    owner_ = nb::capsule(held.release(), release).release();
     cleanup->append(owner_.ptr());
     return true;
 }
