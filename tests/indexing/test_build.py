@@ -20,6 +20,7 @@ from klsa_search.errors import (
     SettingsError,
     StoreError,
 )
+from klsa_search.indexing.compaction import compact
 from klsa_search.search.rankers import RANKERS
 from klsa_search.storage.maintenance import verify
 from klsa_search.storage.manifest import FORMAT_VERSION
@@ -65,15 +66,23 @@ def test_the_readme_of_an_index_lists_its_files(tmp_path):
     whole = build(RECORDS, name="a", home=tmp_path, spectral="squashing")
     metadata = {"year": 2024, "day": "2024-03-01", "of": ["a", "b"]}
     cut = build([RECORDS[0] | metadata, *RECORDS[1:]], name="b", home=tmp_path)
+    build(RECORDS, name="c", home=tmp_path).close()
+    with open_index(tmp_path / "c") as index:
+        index.add([RECORDS[0] | {"text": "wings"}, *RECORDS[1:]])  # not the first ones any more
+    compacted = compact(tmp_path / "c")
+    build(RECORDS, name="d", home=tmp_path, partitions=2).close()
     files = set()
-    for index in (whole, cut):
+    for index in (whole, cut, compacted, *map(open_index, (tmp_path / "d").glob("000001-?"))):
         held = {path.name for path in index.path.iterdir()}
-        assert held - {"KLSA-INDEX", "manifest.json"} == set(index.manifest.files)
+        written = held - {"KLSA-INDEX", "manifest.json"}
+        assert {name for name in written if not LOG_FILES.fullmatch(name)} == {
+            *index.manifest.files
+        }
         files |= held
     readme = (ROOT / "index" / "README.md").read_text(encoding="utf-8")
     readme, _, _ = readme.partition("## The catalogue")
     described = set(re.findall(r"^\| `([\w.-]+)` \|", readme, flags=re.MULTILINE))
-    assert files == {name for name in described if not LOG_FILES.fullmatch(name)}
+    assert {name for name in files ^ described if not LOG_FILES.fullmatch(name)} == set()
 
 
 SCRIPT = """
