@@ -1,6 +1,7 @@
 """Caches outlive writes, and answers are those of an index that is opened again."""
 
 import random
+import re
 from contextlib import closing
 
 import pytest
@@ -100,3 +101,26 @@ def test_a_write_leaves_caches_of_other_documents_as_they_are(index):
     same = {kind for kind, *of in derived if later[kind, *of].value is derived[kind, *of].value}
     assert same >= {"piece", "form", "parts", "divides"}
     assert all(_NEAR[run][word] is kept for word, kept in similar.items())
+
+
+def by_neighbours(text):
+    """Find words as segmenters do: in two parts if nothing stands beside them."""
+    words = [(match[0], *match.span()) for match in re.finditer(r"[^\W_]+", text)]
+    if len(words) == 1 and len(text) > 1:
+        ((word, first, after),) = words
+        half = (first + after) // 2
+        return [(text[first:half], first, half), (text[half:after], half, after)]
+    return words
+
+
+def test_words_of_a_tokenizer_in_several_languages_are_looked_up_again_after_writes(tmp_path):
+    settings = {"language": "german,english", "tokenizer": by_neighbours}
+    texts = ["sea floor", "sea floor", "seafloor drag"]
+    records = [{"id": f"d{n}", "title": "", "text": text} for n, text in enumerate(texts)]
+    with closing(build(records, name="segmented", home=tmp_path, **settings)) as index:
+        assert index.search("seafloor drag").interpretation.variants == {"seafloor": "sea floor"}
+        index.add({"id": f"new{n}", "title": "", "text": "seafloor drag"} for n in range(6))
+        after = index.search("seafloor drag").interpretation
+        assert not after.variants
+        with closing(open_index(index.path.parent)) as opened:
+            assert after == opened.search("seafloor drag").interpretation

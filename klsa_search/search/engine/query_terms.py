@@ -54,8 +54,12 @@ class TermNumbers:
         is_word = analyzer.tokenizes or (word.isascii() and word.isalpha())
         terms = [analyzer.term(word)] if is_word else analyzer.terms(word)
         number = self._numbers.get(terms[0], UNKNOWN) if any(terms) else NO_TERM
+        readings: Iterable[str] = terms[:1]
         # Which of the languages a word is in depends on which of its terms there are.
-        readings = terms[:1] if len(analyzer.languages) == 1 else chain(*analyzer.readings(word))
+        if len(analyzer.languages) > 1 and is_word:  # a tokenizer may find others in it alone
+            readings = (analyzer.in_language(one).term(word) for one in analyzer.languages)
+        elif len(analyzer.languages) > 1:
+            readings = chain(*analyzer.readings(word))
         looked_up = number, tuple(map(bucket_of, readings))
         if len(word) <= _LONGEST:
             if len(self.cache) >= CACHE_SIZE:
