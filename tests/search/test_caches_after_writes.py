@@ -107,7 +107,7 @@ def by_neighbours(text):
     """Find words as segmenters do: in two parts if nothing stands beside them."""
     words = [(match[0], *match.span()) for match in re.finditer(r"[^\W_]+", text)]
     if len(words) == 1 and len(text) > 1:
-        ((word, first, after),) = words
+        ((_, first, after),) = words
         half = (first + after) // 2
         return [(text[first:half], first, half), (text[half:after], half, after)]
     return words

@@ -280,7 +280,8 @@ class DerivedValues:
                 value = derive()
             finally:
                 self._lookups.buckets = before
-            entry = _Entry(reader, self._version, array("H", looked_up), value)
+            buckets = {ALL_TERMS} if ALL_TERMS in looked_up else looked_up  # all, whatever else
+            entry = _Entry(reader, self._version, array("H", buckets), value)
             if len(self._cache.derived) >= MAX_CACHED:
                 self._cache.derived = {}
             self._cache.derived[key] = entry

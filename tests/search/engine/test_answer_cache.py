@@ -108,6 +108,12 @@ def test_what_depends_on_all_documents_is_derived_for_each_configuration_and_sta
     assert DerivedValues(cache.present()).of("key", object) is not value
 
 
+def test_what_depends_on_all_documents_keeps_no_terms_beside_that(cache):
+    values = DerivedValues(cache.present())
+    values.of("key", lambda: values.note(map(bucket_of, NAMES)) or values.note_all())
+    assert cache.derived["key"].buckets.tolist() == [module.ALL_TERMS]
+
+
 def test_the_number_of_derived_values_is_limited(cache, monkeypatch):
     monkeypatch.setattr(module, "MAX_CACHED", 3)
     values = DerivedValues(cache.present())
