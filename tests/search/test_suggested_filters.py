@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from klsa_search import build
 from klsa_search.search.filters.parser import Condition, Not, filter_of_text, text_of
 from klsa_search.search.pages.suggested_filters import MAX_MATCHES
+from klsa_search.search.pages.typed_conditions import RANGE, SIGN
 from klsa_search.search.query.interpretation import filter_notes
 from klsa_search.storage.columns import column, columns
 
@@ -266,6 +267,12 @@ def test_a_note_says_that_a_condition_is_one(priced):
     assert filter_notes(said, "price:100..300") == [
         "`price:100..300` is a condition on a field; filter by `price 100 TO 300` (3 documents)"
     ]
+
+
+def test_signs_begin_before_all_blanks_so_that_reading_is_linear():
+    starts = [sign.start() for sign in SIGN.finditer("a   b   = 3   : 4   5..6")]
+    assert starts == [5, 11, 17]
+    assert RANGE.match("=" + " " * 50 + "x") is None
 
 
 TEXTS = st.text("abc \"'=<>!.:1-\\", min_size=1, max_size=8).filter(str.strip)

@@ -26,15 +26,16 @@ LONGEST: Final = 4
 MAX_DATE_FIELDS: Final = 16
 """Fields in which a date is looked for, at most."""
 
-_SIGN: Final = re.compile(
-    r"\s*(?::\s*)?(?P<sign><=|>=|=<|=>|!=|<>|==|[=<>≤≥≠])|\s*:(?!//)|(?=\s+[\d.,-]+\.\.)"
+SIGN: Final = re.compile(  # begins before all blanks, as queries may have thousands
+    r"(?<!\s)(?:\s*(?::\s*)?(?P<sign><=|>=|=<|=>|!=|<>|==|[=<>≤≥≠])|\s*:(?!//)"
+    r"|(?=\s+[\d.,-]+\.\.))"
 )
 """What may follow the name of a field; nothing before a range."""
 _SAME: Final = {
     "": "=", "==": "=", "≤": "<=", "=<": "<=", "≥": ">=", "=>": ">=", "<>": "!=", "≠": "!=",
 }  # fmt: skip
-_RANGE: Final = re.compile(
-    r"\s*\[?\s*(?P<low>[^\s\[\]]*?)(?:\.\.\.?|…|\s+TO\s+)(?P<high>[^\s\[\]]*)\]?"
+RANGE: Final = re.compile(
+    r"\s*(?:\[\s*)?(?!\s)(?P<low>[^\s\[\]]*?)(?:\.\.\.?|…|\s+TO\s+)(?P<high>[^\s\[\]]*)\]?"
 )
 _OPEN: Final = frozenset({"", "*"})
 _QUOTED: Final = re.compile(r'\s*"([^"]+)"')
@@ -65,7 +66,7 @@ def typed_conditions(state: State, text: str) -> Iterator[TypedCondition]:
     make none. Cost: 1 µs for a text without a sign, and a mask for each condition.
     """
     after = 0
-    for sign in _SIGN.finditer(text):
+    for sign in SIGN.finditer(text):
         if sign.start() < after or (name := _name_before(state, text, after, sign.start())) is None:
             continue
         begin, field = name
@@ -117,7 +118,7 @@ def _filters(
     state: State, field: Field, comparison: str, text: str, begin: int
 ) -> Iterator[tuple[int, Condition | Not]]:
     """Yield filters by the values that may begin at a position, and where these end."""
-    if comparison == "=" and (bounds := _RANGE.match(text, begin)):
+    if comparison == "=" and (bounds := RANGE.match(text, begin)):
         low, high = (
             None if bounds[end] in _OPEN else _value(state, field, bounds[end])
             for end in ("low", "high")
