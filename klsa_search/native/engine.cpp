@@ -314,6 +314,7 @@ class EngineObject {
             Request request{engine->checked_k(std::min(k, size)), engine->postings_.live, false, totals};
             all.push_back({*engine, engine->distinct(query), request, params_of(params), depths_of(depths), {}});
             require(all.back().terms.size() == all[0].terms.size(), "parts: their queries have different words");
+            require(all.back().params.seeds == all[0].params.seeds, "parts: they have different numbers of seeds");
         }
         Counts counts(rows);
         WithoutGil released;

@@ -166,6 +166,17 @@ def test_objects_that_are_missing_are_refused(call, fact):
         call()
 
 
+def test_parts_that_find_different_numbers_of_seeds_are_refused():
+    weights = _native.TermWeights(longs(1), longs(1), longs(), 1, 1.0, 1.0, "lucene")
+    lists = _native.PostingLists(4, 6, longs(0, 1), ENTRIES[:1], longs(0, 1), RUNS)
+    reverse = np.zeros(5, np.int32), np.zeros((4, 1), np.uint32), np.ones(4, np.float32)
+    segments, best = [(0, lists, None, None)], np.zeros((1, 4), np.uint16)
+    engine = _native.Engine(segments, weights, best, 0.01, 0, None, expansion_model(1), reverse)
+    fewer = (PARAMS[0] - 1, *PARAMS[1:])
+    with pytest.raises(ValueError, match="parts: they have different numbers of seeds"):
+        score_all(*((engine, [0], params, (1, 1, 1, False)) for params in (PARAMS, fewer)))
+
+
 def test_documents_of_terms_that_an_engine_has_not_are_refused():
     lists = _native.PostingLists(1, 6, longs(0, 1), ENTRIES[:1], longs(0, 1), RUNS)
     engine, allowed = engine_of(lists), np.ones(1, np.bool_)
