@@ -359,8 +359,10 @@ class RemoteParts(PartSet):
     @lazy_property
     def fields(self) -> Fields:
         """The metadata fields that are columns, without values."""
-        types, others = self.parts[0].read(field_types)
-        return Fields({name: Field(name, type_, ()) for name, type_ in types.items()}, others, 0)
+        types, unfilterable = self.parts[0].read(field_types)
+        return Fields(
+            {name: Field(name, type_, ()) for name, type_ in types.items()}, unfilterable, 0
+        )
 
     def searches(self) -> RemoteSearches:
         """Return a new search of all parts."""
