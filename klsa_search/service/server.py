@@ -45,7 +45,7 @@ def configured(
         timeout_graceful_shutdown=grace,
         timeout_keep_alive=_KEEP_ALIVE,
         loop="asyncio",  # uvloop accepts one connection in an iteration: too slow under load
-        http=OneWriteProtocol,
+        http=HttpProtocol,
         ws="none",
         lifespan="on",
         log_config=None,
@@ -84,12 +84,34 @@ def check_certificate(certificate: Path | None, key: Path | None) -> None:
 _MAX_JOINED: Final = 2**16  # bytes up to which a write is joined with the one before
 
 
-class OneWriteProtocol(HttpToolsProtocol):
-    """HTTP that sends the head of an answer with its body, by one system call instead of two."""
+LINGER: Final = 1.0
+"""Seconds for which idle connections stay open when a process stops: a request that is on its way
+when its connection is closed would fail.
+"""
+
+
+class HttpProtocol(HttpToolsProtocol):
+    """HTTP that sends head and body of an answer by one system call, and stops after `LINGER`."""
+
+    _is_stopping = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin a connection."""
         super().connection_made(_JoinedWrites(transport))  # type: ignore[arg-type]
+
+    def on_headers_complete(self) -> None:
+        """Begin a request, the last one of this connection if the process stops."""
+        super().on_headers_complete()
+        if self._is_stopping:
+            self.cycle.keep_alive = False
+
+    def shutdown(self) -> None:
+        """End the connection after the next answer, or when it stays idle."""
+        self._is_stopping = True
+        if self.cycle is None or self.cycle.response_complete:
+            self.loop.call_later(LINGER, super().shutdown)
+        else:
+            super().shutdown()
 
 
 class _JoinedWrites:

@@ -60,6 +60,7 @@ def serving(
     open_indexes,
     *,
     grace=PATIENCE,
+    linger=0.02,
     hosts=None,
     heavy=(1, 8),
     keys=None,
@@ -85,7 +86,8 @@ def serving(
     )
     server = uvicorn.Server(configured(app, ServiceSettings(), grace=grace))
     quick = patch.object(uvicorn.server, "asyncio", _Impatient())
-    with quick, socket.create_server(("127.0.0.1", 0)) as listener:
+    brief = patch("klsa_search.service.server.LINGER", linger)
+    with quick, brief, socket.create_server(("127.0.0.1", 0)) as listener:
         served = Served(server, desk, slow, listener)
         served.thread.start()
         try:

@@ -122,3 +122,21 @@ def test_stopping_ends_though_a_search_does_not(indexes_of, tiny_home, searches)
         assert served.admission.is_busy
         running.close()
         searches.let.set()
+
+
+def test_a_request_that_arrives_while_the_service_stops_is_answered(indexes_of, tiny_home):
+    with (
+        serving(indexes_of(tiny_home), linger=PATIENCE) as served,
+        served.client() as idle,
+        served.client() as new,
+    ):
+        assert idle.get("/health")[0] == 200
+        wait_until(lambda: len(served.server.server_state.connections) == 2)
+        served.stop()
+        wait_until(lambda: not served.server.servers[0].is_serving())
+        for client in (idle, new):
+            client.ask("/search?q=wing")
+            status, head, _ = client.answer()
+            assert (status, head["connection"]) == (200, "close")
+            assert client.is_ended()
+        served.wait_for_end()
