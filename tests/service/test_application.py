@@ -68,7 +68,8 @@ def test_an_application_is_mounted_into_another(home):
         assert ids(client.get("/find/search", params={"q": "coolant"})) == ["leak"]
         page = client.get("/find/", headers={"accept": "text/html"})
         assert "<title>" in page.text
-        assert client.get("/find/page/main.js").status_code == 200
+        for file in ("/static-offline-docs/swagger-ui.css", "/page/main.js"):
+            assert client.get(f"/find{file}").status_code == 200
         assert client.get("/find/health").json()["ok"]
         large = [{"id": "long", "text": "word " * 250_000}]
         assert client.post("/find/indexes/reports/documents", json=large).status_code == 200
@@ -110,6 +111,8 @@ def test_trusted_proxies_say_prefix_and_client(home, proxy, prefix, client, capl
     caplog.set_level("INFO", "klsa_search.requests")
     with TestClient(create_app(settings), base_url=HERE, client=(proxy, 1)) as asking:
         assert f"'{prefix}/openapi.json'" in asking.get("/docs", headers=headers).text
+        for file in ("/static-offline-docs/swagger-ui.css", "/page/main.js"):
+            assert asking.get(file, headers=headers).status_code == 200
         assert ids(asking.get("/search", params={"q": "coolant"}, headers=headers)) == ["leak"]
         for odd in ("//evil.example", "/a b", "find", "/find?x", "/a';alert(1);'", '/a"><b>'):
             docs = asking.get("/docs", headers={"X-Forwarded-Prefix": odd}).text

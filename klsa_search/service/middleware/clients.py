@@ -95,6 +95,7 @@ class TrustedProxies:
             prefix = Headers(scope=scope).get("x-forwarded-prefix", "").rstrip("/")
             if prefix and PREFIX.fullmatch(prefix):
                 scope["root_path"] = prefix
+                scope["path"] = prefix + path_of(scope)  # as servers do with theirs
         await self._forwarding(scope, receive, send)
 
 
