@@ -148,7 +148,7 @@ class KnnSearcher {
 
     std::unique_ptr<KnnBuffers> taken() {
         auto buffers = unused_.take();
-        buffers->sums.resize(KNN_BLOCK);
+        buffers->sums.resize(std::max(KNN_BLOCK, KNN_SPARSE_BLOCK));
         buffers->dense.resize(size_t(features_));
         return buffers;
     }

@@ -10,6 +10,8 @@
 namespace klsa {
 
 constexpr i64 KNN_BLOCK = 1 << 15;          // documents whose sums are added at a time: they fit the L2 cache
+constexpr i64 KNN_SPARSE_BLOCK = 1 << 17;   // the same if few documents have postings
+constexpr i64 KNN_SPARSE = 64;              // documents per posting from which on few have postings
 constexpr i64 KNN_LINE = 16;                // documents whose sums are a cache line
 constexpr size_t KNN_AHEAD = 2;             // lists of postings whose begin is read ahead
 constexpr i32 FILTER_MASK = (1 << 14) - 1;  // the filter fits the L1 cache
@@ -39,7 +41,7 @@ struct KnnBuffers {
 
     std::vector<u8> filter = std::vector<u8>(FILTER_MASK + 1 + 3);  // gathers read 3 bytes more
     std::vector<i64> order, keys, entries, places;
-    std::vector<i32> query, others;
+    std::vector<i32> query, others, touched;
     std::vector<f32> query_weights;
 };
 

@@ -48,6 +48,19 @@ inline i64 add_values(const i32* documents, const f32* values, i64 at, i64 after
     return at;
 }
 
+// The same, and append the documents whose sums were 0, numbered in the block, so that only these are looked at
+// afterwards.
+inline i64 add_sparse_values(const i32* documents, const f32* values, i64 at, i64 after, i64 begin, i64 end, f32 weight,
+                             f32* sums, i32*& touched) {
+    for (; at < after && documents[at] < end; at++) {
+        const i32 x = i32(documents[at] - begin);
+        *touched = x;
+        touched += sums[x] == 0;  // without a branch
+        sums[x] += weight * values[at];
+    }
+    return at;
+}
+
 // Return a sum that `limit` documents of a block reach, or 0 if the block is too small to tell: the least of the
 // largest of so many groups. There are about three times as many, KNN_LINE in each span of documents.
 inline f32 reached_sum(const f32* sums, i64 size, i64 limit, std::vector<f32>& largest) {
@@ -95,6 +108,15 @@ inline void take_sums(f32* sums, i64 size, f32 least, i64 first, std::vector<i64
     }
 }
 
+// The same for the documents of a block that have postings.
+inline void take_sparse_sums(f32* sums, std::span<const i32> touched, f32 least, i64 first, std::vector<i64>& keys) {
+    const i32 bits = std::max(std::bit_cast<i32>(least), 1);
+    for (i32 x : touched) {
+        if (std::bit_cast<i32>(sums[x]) >= bits) keys.push_back(float_key(sums[x], first + x));
+        sums[x] = 0;
+    }
+}
+
 // Add the best candidates for a document of `own` in one part to those of earlier parts: their keys, then 0.
 inline void find_candidates(const KnnDocuments& own, i64 row, const KnnDocuments& part, const i64* counts,
                             const KnnLimits& limits, KnnBuffers& buffers, std::span<i64> best) {
@@ -102,27 +124,42 @@ inline void find_candidates(const KnnDocuments& own, i64 row, const KnnDocuments
     const i64 limit = i64(best.size());
     auto& keys = buffers.keys;
     keys.assign(best.begin(), std::find(best.begin(), best.end(), 0));
-    if (i64(keys.size()) == limit) buffers.least = value_of(*std::min_element(keys.begin(), keys.end()));
+    buffers.least = i64(keys.size()) < limit ? 0 : value_of(*std::min_element(keys.begin(), keys.end()));
     f32* sums = buffers.sums.data();
     const size_t lists = buffers.query.size();
+    i64 postings = 0;
     buffers.places.resize(lists + KNN_AHEAD);
-    for (size_t i = 0; i < lists; i++) buffers.places[i] = part.posting_starts[buffers.query[i]];
+    for (size_t i = 0; i < lists; i++) {
+        buffers.places[i] = part.posting_starts[buffers.query[i]];
+        postings += part.posting_starts[buffers.query[i] + 1] - buffers.places[i];
+    }
     for (size_t i = 0; i < KNN_AHEAD; i++) buffers.places[lists + i] = 0;
-    for (i64 begin = 0; begin < part.documents; begin += KNN_BLOCK) {
-        const i64 end = std::min(begin + KNN_BLOCK, part.documents);
+    const bool sparse = postings * KNN_SPARSE < part.documents;
+    const i64 block = sparse ? KNN_SPARSE_BLOCK : KNN_BLOCK;
+    buffers.touched.resize(sparse ? size_t(postings + 1) : 0);
+    for (i64 begin = 0; begin < part.documents; begin += block) {
+        const i64 end = std::min(begin + block, part.documents);
+        i32* touched = buffers.touched.data();
         for (size_t i = 0; i < lists; i++) {
             for (i64 line = 0; line < 4; line++) {
                 prefetch(part.posting_documents + buffers.places[i + KNN_AHEAD] + KNN_LINE * line);
                 prefetch(part.posting_values + buffers.places[i + KNN_AHEAD] + KNN_LINE * line);
             }
-            buffers.places[i] =
-                add_values(part.posting_documents, part.posting_values, buffers.places[i],
-                           part.posting_starts[buffers.query[i] + 1], begin, end, buffers.query_weights[i], sums);
+            const i64 after = part.posting_starts[buffers.query[i] + 1];
+            const f32 weight = buffers.query_weights[i];
+            i64& at = buffers.places[i];
+            at = sparse ? add_sparse_values(part.posting_documents, part.posting_values, at, after, begin, end, weight,
+                                            sums, touched)
+                        : add_values(part.posting_documents, part.posting_values, at, after, begin, end, weight, sums);
         }
         const i64 itself = own.first + row - part.first - begin;
         if (itself >= 0 && itself < end - begin) sums[itself] = 0;
-        if (i64(keys.size()) < limit) buffers.least = reached_sum(sums, end - begin, limit, buffers.largest);
-        take_sums(sums, end - begin, buffers.least, part.first + begin, keys);
+        if (sparse) {
+            take_sparse_sums(sums, {buffers.touched.data(), touched}, buffers.least, part.first + begin, keys);
+        } else {
+            if (i64(keys.size()) < limit) buffers.least = reached_sum(sums, end - begin, limit, buffers.largest);
+            take_sums(sums, end - begin, buffers.least, part.first + begin, keys);
+        }
         if (i64(keys.size()) > 2 * limit || (i64(keys.size()) > limit && end == part.documents)) {
             buffers.least = value_of(select_largest(keys.data(), i64(keys.size()), limit));
             keys.resize(size_t(limit));

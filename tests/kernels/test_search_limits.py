@@ -22,7 +22,13 @@ from tests.support.worlds import bm25_features, counts_of, random_documents
 N = 300
 
 
-@pytest.mark.parametrize("params", [KnnParams(), KnnParams(40, 5, 100, 12), KnnParams(7, 2, 1, 1)])
+SPARSE = KnnParams(2, 2, 4, 3)
+"""So few postings that sums of all documents are not looked through; in small parts they are."""
+
+
+@pytest.mark.parametrize(
+    "params", [KnnParams(), KnnParams(40, 5, 100, 12), KnnParams(7, 2, 1, 1), SPARSE]
+)
 def test_parts_change_no_bit(instruction_set, params, monkeypatch):
     counts = counts_of(*random_documents(N, 120, seed=8))
     Phi = bm25_features(counts, k1=3.0, b=0.75, idf_power=1.0, pairs=0.5)
