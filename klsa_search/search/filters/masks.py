@@ -39,10 +39,10 @@ from klsa_search.search.filters.parser import (
 from klsa_search.storage.columns.column import Column, ColumnPredicate
 from klsa_search.storage.columns.columns import Field, Fields, ranges_of
 from klsa_search.storage.columns.local_forms import (
+    MAY_BE_THOUSANDS,
     Amount,
     LocalForms,
     amount,
-    could_be_thousands,
     local_date,
     local_number,
     number_in,
@@ -265,7 +265,7 @@ def _number(name: str, text: str, forms: LocalForms) -> float | int:
             field=name,
         )
     number = parsed.number
-    two_readings = could_be_thousands(number)
+    two_readings = MAY_BE_THOUSANDS.fullmatch(number) is not None
     if two_readings and forms.decimal == (None if "," in number else "comma"):
         thousands, decimals = re.sub("[.,]", "", number), number.replace(",", ".")
         raise QueryError(

@@ -13,9 +13,9 @@ from klsa_search.errors import CollectionError
 from klsa_search.storage.columns.growing_columns import coerced
 from klsa_search.storage.columns.local_forms import (
     GENERAL,
+    SHORT_YEAR,
     LocalForms,
     decimal_sign,
-    has_short_year,
     may_be_two_years,
     number_of,
 )
@@ -311,7 +311,7 @@ class DetectedField:
             )
         if chosen.kind == "number" and self.unit:
             return f"is a number field: its values are in {self.unit}"
-        if chosen.kind == "date" and has_short_year(str(self._first[0]).strip()):
+        if chosen.kind == "date" and SHORT_YEAR.fullmatch(str(self._first[0]).strip()):
             first = _quoted(self._first)
             return f"is a date field: years of two digits, as of {first}, are from 1969 to 2068"
         if chosen.kind == "date" and may_be_two_years(str(self._first[0]).strip()):

@@ -38,7 +38,8 @@ _AMOUNT: Final = re.compile(
     re.ASCII,
 )
 _DECIMALS: Final = re.compile(r"[.,]\d\d(?:\d\d)?\Z", re.ASCII)
-_NOTHING: Final = re.compile(rf"(?:[\-–—−]{_BLANKS})?{_UNIT}(?:{_BLANKS}[\-–—−])?")
+UNIT_ALONE: Final = re.compile(rf"(?:[\-–—−]{_BLANKS})?{_UNIT}(?:{_BLANKS}[\-–—−])?")
+"""A unit, perhaps with a dash, as `-   €`: a missing amount, as Excel writes it."""
 
 
 def amount(text: str) -> Amount | None:
@@ -80,15 +81,6 @@ def number_of(text: str) -> str:
     return text if read is None else read.number
 
 
-def is_unit_alone(text: str) -> bool:
-    """Return whether a text is a unit, perhaps with a dash: a missing amount, as Excel writes it.
-
-    >>> is_unit_alone("-   €"), is_unit_alone("€ 5")
-    (True, False)
-    """
-    return _NOTHING.fullmatch(text) is not None
-
-
 class LocalForms(NamedTuple):
     """How ambiguous dates and numbers are read; None if they are not.
 
@@ -117,7 +109,8 @@ _POINT: Final = re.compile(
     rf"[+-]?(?:[1-9]\d{{0,2}}(?:[,{_SPACES}]\d{{3}})+|[1-9]\d?(?:,\d\d)+,\d{{3}}|\d+)(?:\.\d+)?",
     re.ASCII,
 )
-_ONLY_THREE: Final = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}", re.ASCII)
+MAY_BE_THOUSANDS: Final = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}", re.ASCII)
+"""A number whose only separator could be of decimals or of thousands: 1.250, but not 1.2500."""
 _GROUPS: Final = re.compile(rf"[.,{_SPACES}]")
 _TIME: Final = (
     r"(?:,?[ T]\s*(?P<time>\d{1,2}[:h]\d\d(?::\d\d)?)(?P<fraction>\.\d{1,9})?"
@@ -143,8 +136,10 @@ _DAY_FIRST: Final = re.compile(
 _MONTH_FIRST: Final = re.compile(
     rf"(?P<m>\d\d?)(?P<s>[/-])(?P<d>\d\d?)(?P=s){_YEAR}{_TIME}", re.ASCII
 )
-_YEAR_MAY_BE_FIRST: Final = re.compile(r"\d\d-(0\d|1[0-2])-([0-2]\d|3[01])(?!\d).*", re.ASCII)
-_SHORT_YEAR: Final = re.compile(r"\d\d?([./-])\d\d?\1\d\d(?!\d).*", re.ASCII)
+YEAR_MAY_BE_FIRST: Final = re.compile(r"\d\d-(0\d|1[0-2])-([0-2]\d|3[01])(?!\d).*", re.ASCII)
+"""A date between hyphens that could begin or end with a year of two digits: 24-12-31."""
+SHORT_YEAR: Final = re.compile(r"\d\d?([./-])\d\d?\1\d\d(?!\d).*", re.ASCII)
+"""A date of digits with a year of two digits: 31.12.24."""
 
 
 def _folded(name: str) -> str:
@@ -206,24 +201,6 @@ _CENTURY: Final = 69
 """The first year of two digits that is in the 20th century, as in POSIX."""
 
 
-def has_short_year(text: str) -> bool:
-    """Return whether a date of digits has a year of two digits.
-
-    >>> has_short_year("31.12.24"), has_short_year("31.12.2024")
-    (True, False)
-    """
-    return _SHORT_YEAR.fullmatch(text) is not None
-
-
-def may_begin_with_year(text: str) -> bool:
-    """Return whether a date between hyphens could begin or end with a year of two digits.
-
-    >>> may_begin_with_year("24-12-31"), may_begin_with_year("24/12/31")
-    (True, False)
-    """
-    return _YEAR_MAY_BE_FIRST.fullmatch(text) is not None
-
-
 def may_be_two_years(text: str) -> bool:
     """Return whether a text may be a season or school year instead of a month.
 
@@ -244,19 +221,10 @@ def local_number(text: str) -> float | None:
     >>> local_number("1,250") is None
     True
     """
-    if could_be_thousands(text):
+    if MAY_BE_THOUSANDS.fullmatch(text):
         return None
     comma, point = number_in(text, "comma"), number_in(text, "point")
     return comma if point is None or point == comma else point if comma is None else None
-
-
-def could_be_thousands(text: str) -> bool:
-    """Return whether the only separator of a number could be of decimals or of thousands.
-
-    >>> could_be_thousands("1.250"), could_be_thousands("1.2500")
-    (True, False)
-    """
-    return _ONLY_THREE.fullmatch(text) is not None
 
 
 def decimal_sign(text: str) -> DecimalSign | None:

@@ -26,13 +26,13 @@ from klsa_search.collection.field_paths import flat, holds_objects
 from klsa_search.collection.vectors import without_vectors
 from klsa_search.storage.columns.local_forms import (
     GENERAL,
+    UNIT_ALONE,
+    YEAR_MAY_BE_FIRST,
     LocalForms,
     amount,
-    is_unit_alone,
     local_date,
     local_number,
     may_be_two_years,
-    may_begin_with_year,
     number_in,
 )
 
@@ -152,7 +152,7 @@ def is_placeholder(value: object) -> bool:
     if not isinstance(value, str):
         return False
     text = value.strip()
-    return text.casefold() in PLACEHOLDERS or is_unit_alone(text)
+    return text.casefold() in PLACEHOLDERS or UNIT_ALONE.fullmatch(text) is not None
 
 
 def _integer(value: int) -> float:
@@ -315,7 +315,7 @@ def local_candidate(kind: FieldType, forms: LocalForms, unit: str = "") -> Calla
         raise TypeMismatch("not a number in this form")
 
     def ordered(value: object) -> Any:
-        if isinstance(value, str) and may_begin_with_year(value.strip()):
+        if isinstance(value, str) and YEAR_MAY_BE_FIRST.fullmatch(value.strip()):
             raise TypeMismatch("a date that may begin or end with its year")
         return _local(kind, forms, date, value)
 
