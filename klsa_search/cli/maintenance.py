@@ -103,8 +103,8 @@ def info(path: Path, as_json: bool) -> None:
     """Show the contents, settings and build of an index."""
     from klsa_search.storage.current import current_build
     from klsa_search.storage.generations import committed_generations
+    from klsa_search.storage.manifest import current_manifest
     from klsa_search.storage.partitions import documents_of, is_partitioned, manifest_in_use
-    from klsa_search.storage.query_settings import current_manifest
 
     divided = is_partitioned(path)
     generations = documents_of(current_build(path))

@@ -89,8 +89,7 @@ def settings(path: Path, reset: bool, as_json: bool, **options: Any) -> None:
     from klsa_search.search.configuration import change_settings
     from klsa_search.storage.aliases import followed
     from klsa_search.storage.current import current_build
-    from klsa_search.storage.manifest import read_manifest
-    from klsa_search.storage.query_settings import current_settings
+    from klsa_search.storage.manifest import current_settings, read_manifest
 
     changes = without_none(options)
     if reset and changes:

@@ -26,6 +26,7 @@ from klsa_search.core.array_types import Integers, Numbers, SparseRows
 from klsa_search.core.installation import __version__
 from klsa_search.kernels.bm25 import length_norms, length_step
 from klsa_search.kernels.postings import Postings, Segment
+from klsa_search.storage.files import replacement
 from klsa_search.storage.forward_index import Forward
 from klsa_search.storage.manifest import Manifest
 from klsa_search.storage.names import NEW
@@ -111,27 +112,21 @@ class SaturatedPostings:
 
     def _written(self, average: float) -> Postings:
         """Write and map the file of a length, under the lock; remove those of distant lengths."""
-        path, postings = self._path(average), self._saturated(average)
-        fresh = path.with_name(f".{path.stem}.{NEW}")
-        fresh.unlink(missing_ok=True)  # left by a process that died
-        try:
-            with fresh.open("xb") as stream:
-                checksum = 0
-                for array in self._shared(postings):
-                    content = array.reshape(-1).view(np.uint8).data
-                    checksum = zlib.crc32(content, checksum)
-                    stream.write(content)
-                stream.write(checksum.to_bytes(_CHECKSUM_BYTES))
-            fresh.rename(path)
-        except OSError:
-            fresh.unlink(missing_ok=True)
-            raise
+        postings = self._saturated(average)
+        with replacement(self._path(average)) as fresh, fresh.open("xb") as stream:
+            checksum = 0
+            for array in self._shared(postings):
+                content = array.reshape(-1).view(np.uint8).data
+                checksum = zlib.crc32(content, checksum)
+                stream.write(content)
+            stream.write(checksum.to_bytes(_CHECKSUM_BYTES))
         # The mean may go back by one step, so files of adjacent steps stay.
         step = length_step(average)
         near = {
             f"saturated-{near_step}-{self._digest}.bin" for near_step in (step - 1, step, step + 1)
         }
-        for other in self._generation.glob("saturated-*.bin"):
+        left = self._generation.glob(f".saturated-*.{NEW}")  # by a process that died
+        for other in (*self._generation.glob("saturated-*.bin"), *left):
             if other.name not in near:
                 other.unlink(missing_ok=True)
         return self._mapped(average) or postings

@@ -20,7 +20,6 @@ from hashlib import blake2b
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
-from uuid import uuid4
 
 import numpy as np
 import numpy.typing as npt
@@ -29,8 +28,8 @@ from klsa_search.analysis.searched_text import language_stated, searched_texts
 from klsa_search.collection.model import Document
 from klsa_search.core.array_types import Numbers, starts_of
 from klsa_search.core.installation import __version__
+from klsa_search.storage.files import replacement
 from klsa_search.storage.manifest import Manifest
-from klsa_search.storage.names import NEW
 
 BLOCK: Final = 256
 """Documents of a file: folding them takes 0.15 s."""
@@ -203,14 +202,8 @@ class SegmentCache:
 
     def _save(self, segment: DeltaSegment) -> None:
         """Write the file of a block, and remove those of undone writes."""
-        # Unique, as another process may write the same file.
-        fresh = self._generation / f".delta-{uuid4().hex}.{NEW}"
-        try:
+        with replacement(self._file) as fresh:
             write_segment(fresh, segment, self._digest.hexdigest())
-            fresh.rename(self._file)
-        except OSError:
-            fresh.unlink(missing_ok=True)
-            raise
         for file in self._generation.glob(f"delta-{self._documents}-*.npz"):
             if file != self._file:
                 file.unlink(missing_ok=True)

@@ -21,9 +21,8 @@ from klsa_search.search.models import without_spaces
 from klsa_search.storage.arrays import has_array
 from klsa_search.storage.current import current_build
 from klsa_search.storage.generations import writing
-from klsa_search.storage.manifest import read_manifest
+from klsa_search.storage.manifest import current_settings, read_manifest, replace_settings
 from klsa_search.storage.partitions import documents_of, partition_of
-from klsa_search.storage.query_settings import current_settings, replace_settings
 from klsa_search.storage.write_log import LogPosition, Write, WriteLog
 from klsa_search.storage.write_log_writer import LogWriter
 

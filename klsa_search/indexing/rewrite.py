@@ -49,10 +49,9 @@ from klsa_search.storage.arrays import open_array
 from klsa_search.storage.columns.declared import forms_of
 from klsa_search.storage.current import current_build, current_generation, last_resort
 from klsa_search.storage.maintenance import verify_shared
-from klsa_search.storage.manifest import Manifest, read_manifest
+from klsa_search.storage.manifest import Manifest, current_settings, read_manifest
 from klsa_search.storage.names import MANIFEST, index_of
 from klsa_search.storage.partitions import documents_of, folders_of
-from klsa_search.storage.query_settings import current_settings
 from klsa_search.storage.repair import RecoveredRecords, live_documents, repair_current
 from klsa_search.storage.write_log import WriteLog
 

@@ -15,8 +15,7 @@ from klsa_search.search.rankers import ranker_of
 from klsa_search.storage.current import current_build
 from klsa_search.storage.generations import writing
 from klsa_search.storage.judgements import Judgements
-from klsa_search.storage.manifest import read_manifest
-from klsa_search.storage.query_settings import current_settings, replace_settings
+from klsa_search.storage.manifest import current_settings, read_manifest, replace_settings
 from klsa_search.storage.rules import Rule, change_rule, write_rules
 from klsa_search.storage.synonyms import (
     SynonymsLike,

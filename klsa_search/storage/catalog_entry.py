@@ -22,7 +22,7 @@ from uuid import uuid4
 from klsa_search.errors import StoreError
 from klsa_search.storage.catalog import TABLES, Catalog, Row, change_catalog, read_catalog
 from klsa_search.storage.current import current_build
-from klsa_search.storage.files import read_regular, replace_file, unreadable
+from klsa_search.storage.files import Stamp, read_regular, replace_file, stamp_of, unreadable
 from klsa_search.storage.names import CATALOG, CATALOG_ID
 
 _OF_INDEXES: Final = tuple(name for name, columns in TABLES.items() if "index" in columns)
@@ -38,8 +38,6 @@ _STEPS: Final = {
 
 _TICK: Final = 10**9
 """Nanoseconds within which a file may change twice at the same time of modification."""
-
-Stamp = tuple[int, ...]
 
 
 class Entry:
@@ -102,14 +100,12 @@ def entry_stamp(path: Path) -> Stamp | None:
     now = time.time_ns()
     catalog = home_of(path) / CATALOG
     for file in (path / CATALOG_ID, catalog, catalog.with_name(f"{CATALOG}-wal")):
-        try:
-            stat = file.stat()
-        except (FileNotFoundError, NotADirectoryError):
-            if not stamps:
-                return None
-            continue
-        is_settled = now - stat.st_mtime_ns > _TICK
-        stamps += stat.st_ino, stat.st_size, stat.st_mtime_ns, 0 if is_settled else now
+        stamp = stamp_of(file)
+        if stamp is None and not stamps:
+            return None
+        if stamp is not None:
+            is_settled = now - stamp[-1] > _TICK
+            stamps += *stamp, 0 if is_settled else now
     return stamps
 
 

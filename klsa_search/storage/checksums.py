@@ -13,7 +13,6 @@ import hashlib
 import os
 import threading
 import time
-import uuid
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -24,7 +23,7 @@ from klsa_search.core.installation import cache_folder
 from klsa_search.core.parallel import processors
 from klsa_search.errors import IndexDamaged, StoreError
 from klsa_search.storage.current import changed_file_error, current_generation, step_for
-from klsa_search.storage.files import unreadable
+from klsa_search.storage.files import replacement, unreadable
 from klsa_search.storage.manifest import Manifest, sha256_of
 from klsa_search.storage.names import PASSAGES
 
@@ -136,17 +135,11 @@ def _is_recorded(generation: Path, fingerprint: str) -> bool:
 
 
 def _record(generation: Path, fingerprint: str) -> None:
-    file = _file(generation)
-    if file is None:
-        return
-    fresh = file.with_name(f"{uuid.uuid4().hex}.new")
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        fresh.write_bytes(fingerprint.encode())
-        fresh.replace(file)  # atomic: another process reads the old or the new record
-    except OSError:
-        with suppress(OSError):
-            fresh.unlink()
+    if (file := _file(generation)) is not None:
+        with suppress(OSError):  # without a record, the next opening compares checksums
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with replacement(file) as fresh:
+                fresh.write_bytes(fingerprint.encode())
 
 
 _PIECE: Final = 2**18

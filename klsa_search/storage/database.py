@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from klsa_search.core.parallel import mounts
 from klsa_search.errors import StoreError, WritingRefused
+from klsa_search.storage.files import stamp_of, status_of
 
 _NO_WAL: Final = (
     sqlite3.SQLITE_CANTOPEN,
@@ -68,12 +69,14 @@ def opened_to_read(path: Path, timeout: float = 5.0) -> Iterator[sqlite3.Connect
         with closing(connection):
             yield connection
         return
-    stamp, address = _stamp(path), f"{path.absolute().as_uri()}?mode=ro&immutable=1"
+    # It changes when the write-ahead log is merged into the database.
+    stamp = stamp_of(path), _is_written(path)
+    address = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
     with closing(sqlite3.connect(address, uri=True, isolation_level=None)) as connection:
         try:
             yield connection
         except (sqlite3.Error, StoreError, ValueError, TypeError) as error:
-            if stamp == _stamp(path):
+            if stamp == (stamp_of(path), _is_written(path)):
                 raise
             raise StoreError(
                 f"cannot read `{path}`: another process wrote to it meanwhile; try again"
@@ -99,15 +102,6 @@ def _begun(path: Path, timeout: float) -> sqlite3.Connection | None:
         connection.close()
         raise
     return connection
-
-
-def _stamp(path: Path) -> tuple[int, ...] | None:
-    """Return a value that changes when the write-ahead log is merged into a database."""
-    try:
-        file = path.stat()
-    except FileNotFoundError:
-        return None
-    return file.st_ino, file.st_mtime_ns, file.st_size, _is_written(path)
 
 
 def unusable(path: Path, error: Exception, verb: str = "use") -> StoreError:
@@ -151,10 +145,8 @@ def copy_database(connection: sqlite3.Connection, path: Path) -> None:
 
 def _is_written(path: Path) -> bool:
     """Return whether the write-ahead log has content, as it does while a process writes."""
-    try:
-        return path.with_name(f"{path.name}-wal").stat().st_size > 0
-    except FileNotFoundError:
-        return False
+    log = status_of(path.with_name(f"{path.name}-wal"))
+    return log is not None and log.st_size > 0
 
 
 def network_file_system(path: Path) -> str | None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
+from uuid import uuid4
 
 from klsa_search.errors import IndexBusy, IndexDamaged, StoreError
 from klsa_search.storage.names import NEW
@@ -87,6 +88,21 @@ def replace_file(path: Path, content: str | bytes, mode: int = 0o666) -> None:
     sync(path.parent)
 
 
+@contextmanager
+def replacement(path: Path) -> Iterator[Path]:
+    """Yield a new path beside a file; what the block writes there replaces the file atomically.
+
+    Nothing of it stays if the block fails. Several processes may write the same file. It is durable
+    if the block syncs it.
+    """
+    fresh = path.with_name(f".{path.stem}-{uuid4().hex}.{NEW}")
+    try:
+        yield fresh
+        fresh.replace(path)
+    finally:
+        fresh.unlink(missing_ok=True)
+
+
 def read_regular(path: Path, limit: int = 2**26) -> bytes:
     """Return the first bytes of a regular file; OSError for anything else, which could block."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
@@ -129,12 +145,27 @@ def sync(path: Path) -> None:
         os.close(descriptor)
 
 
+def status_of(path: Path, *, follow_links: bool = True) -> os.stat_result | None:
+    """Return what the system says about a file or folder; None if it is not there."""
+    try:
+        return path.stat(follow_symlinks=follow_links)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+Stamp = tuple[int, ...]
+
+
+def stamp_of(path: Path) -> Stamp | None:
+    """Return a value that changes with a file; None if it is not there. Cost: 2 µs."""
+    file = status_of(path)
+    return None if file is None else (file.st_ino, file.st_size, file.st_mtime_ns)
+
+
 def is_real(path: Path, kind: int) -> bool:
     """Return whether the path itself, not the target of a link, is of a kind: `stat.S_IFREG`..."""
-    try:
-        return stat.S_IFMT(path.lstat().st_mode) == kind
-    except (FileNotFoundError, NotADirectoryError):
-        return False
+    file = status_of(path, follow_links=False)
+    return file is not None and stat.S_IFMT(file.st_mode) == kind
 
 
 @contextmanager

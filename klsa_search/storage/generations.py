@@ -35,9 +35,14 @@ from klsa_search.storage.files import (
     sync,
     writable,
 )
-from klsa_search.storage.manifest import FileEntry, Manifest, read_manifest, sha256_of
+from klsa_search.storage.manifest import (
+    FileEntry,
+    Manifest,
+    read_manifest,
+    sha256_of,
+    write_settings,
+)
 from klsa_search.storage.partitions import generations_of_build
-from klsa_search.storage.query_settings import write_settings
 
 WRITE_TIMEOUT: Final = 10.0
 """Seconds that a writer waits for another."""

@@ -36,9 +36,8 @@ from klsa_search.storage.current import (
 )
 from klsa_search.storage.directories import build_of, partition_folders
 from klsa_search.storage.files import read_regular, unreadable, write_fresh
-from klsa_search.storage.manifest import Frozen, Manifest, read_manifest
+from klsa_search.storage.manifest import Frozen, Manifest, current_manifest, read_manifest
 from klsa_search.storage.names import CURRENT, PARTITIONS, PASSAGES, index_of
-from klsa_search.storage.query_settings import current_manifest
 
 if TYPE_CHECKING:  # NumPy takes 0.1 s, and commands load this
     import numpy as np
@@ -48,8 +47,6 @@ if TYPE_CHECKING:  # NumPy takes 0.1 s, and commands load this
     from klsa_search.kernels.vocabulary import Vocabulary
 
 MAX_PARTITIONS: Final = 1_000
-
-Stamp = tuple[int, int, int]
 
 
 class PartitionSet(Frozen):
@@ -112,18 +109,6 @@ def is_partitioned(path: Path) -> bool:
         return (path / CURRENT).exists() and has_partitions(current_build(path))
     except IndexDamaged:
         return bool(partition_folders(path))
-
-
-def stamp_of(path: Path) -> Stamp | None:
-    """Return a value that changes when another build of an index is used; None if it has none.
-
-    Cost: 2 µs.
-    """
-    try:
-        file = (path / CURRENT).stat()
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    return file.st_ino, file.st_size, file.st_mtime_ns
 
 
 def partitions_of(generation: Path) -> PartitionSet:

@@ -24,7 +24,6 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import numpy as np
 import numpy.typing as npt
@@ -42,10 +41,10 @@ from klsa_search.storage.current import (
 )
 from klsa_search.storage.directories import generations, partitions_there
 from klsa_search.storage.documents import RECORDS, STARTS, DocumentReader, RecordsPart, starts_of
-from klsa_search.storage.files import sync, unreadable, writable
+from klsa_search.storage.files import replacement, sync, unreadable, writable
 from klsa_search.storage.generations import committed_generations, index_lock, manifest_checksums
 from klsa_search.storage.manifest import Manifest, read_manifest
-from klsa_search.storage.names import CURRENT, DELETED, MANIFEST, NEW
+from klsa_search.storage.names import CURRENT, DELETED, MANIFEST
 from klsa_search.storage.partitions import folders_of
 from klsa_search.storage.write_log import Write, WriteLog
 
@@ -244,10 +243,9 @@ def export(generations: Iterable[Path], file: Path, earlier_faults: Iterable[str
     remains. Raise IndexDamaged if something cannot be read: a new file then has all readable
     documents, and an existing file is unchanged.
     """
-    fresh = file.with_name(f".{file.name}.{uuid4().hex}.{NEW}")  # others may write the same file
     count, faults = 0, list(earlier_faults)
     with writable(file):
-        try:
+        with replacement(file) as fresh:
             with fresh.open("x", encoding="utf-8", newline="\n") as stream:
                 for line in exported_lines(generations, faults):
                     stream.write(line)
@@ -260,11 +258,7 @@ def export(generations: Iterable[Path], file: Path, earlier_faults: Iterable[str
                     f"read: {faults[0]}; export to a new file to save the readable "
                     "documents"
                 )
-            fresh.replace(file)
-            sync(file.parent)
-        except BaseException:
-            fresh.unlink(missing_ok=True)
-            raise
+        sync(file.parent)
     refuse_faults(faults, f"{file} has {counted(count, 'document')}")
     return count
 

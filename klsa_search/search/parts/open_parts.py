@@ -22,19 +22,19 @@ from klsa_search.search.parts.generation import Batch, OpenGeneration
 from klsa_search.search.parts.part_set import IndexFacts, LocalParts, PartSet
 from klsa_search.search.parts.reading import dimensions
 from klsa_search.search.state.state import QueryConfiguration, statistics_of
-from klsa_search.storage.catalog_entry import Stamp, entry_stamp, read_entry
+from klsa_search.storage.catalog_entry import entry_stamp, read_entry
 from klsa_search.storage.current import current_build, has_partitions
 from klsa_search.storage.directories import is_index
 from klsa_search.storage.documents import not_found
+from klsa_search.storage.files import Stamp, stamp_of
 from klsa_search.storage.generations import writing
-from klsa_search.storage.manifest import Manifest, SpaceEntry, read_manifest
+from klsa_search.storage.manifest import Manifest, SpaceEntry, read_manifest, stored_settings
+from klsa_search.storage.names import CURRENT
 from klsa_search.storage.partitions import (
     generations_of_build,
     open_collection_terms,
     partitions_of,
-    stamp_of,
 )
-from klsa_search.storage.query_settings import stored_settings
 from klsa_search.storage.rules import stored_rules
 from klsa_search.storage.synonyms import stored_synonyms
 from klsa_search.storage.write_log import LogPosition
@@ -160,15 +160,15 @@ class OpenParts:
         If it fails because builds have replaced and removed that meanwhile, it is called again.
         """
         while True:
-            stamp = stamp_of(self._path)
+            stamp = stamp_of(self._path / CURRENT)
             try:
                 return read()
             except (StoreError, OSError):
-                if stamp_of(self._path) in (stamp, None):
+                if stamp_of(self._path / CURRENT) in (stamp, None):
                     raise
 
     def _stamps_now(self) -> tuple[Stamp | None, Stamp | None]:
-        return stamp_of(self._path), entry_stamp(self._path)
+        return stamp_of(self._path / CURRENT), entry_stamp(self._path)
 
     def _read(self) -> IndexFacts:
         build = current_build(self._path)

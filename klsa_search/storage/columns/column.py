@@ -332,7 +332,9 @@ class ColumnFiles:
         if starts is not None:
             self._file(STARTS, np.dtype(np.int64)).append(starts.tobytes())
         if kind == "keyword":
-            self._write_texts(texts)
+            self._file(TEXTS, np.dtype(np.uint8)).append(texts.content.tobytes())
+            self._file(TEXT_STARTS, np.dtype(np.int64)).append(texts.starts + self._text_bytes)
+            self._text_bytes += texts.size
         return ColumnEntry(
             type=kind,
             missing=missing,
@@ -341,11 +343,6 @@ class ColumnFiles:
             lists=starts is not None,
             texts=len(texts),
         )
-
-    def _write_texts(self, texts: SortedTexts) -> None:
-        self._file(TEXTS, np.dtype(np.uint8)).append(texts.content.tobytes())
-        self._file(TEXT_STARTS, np.dtype(np.int64)).append(texts.starts + self._text_bytes)
-        self._text_bytes += texts.size
 
     def _file(self, name: str, kind: np.dtype[Any]) -> ArrayWriter:
         if name not in self._open:
