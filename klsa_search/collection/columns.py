@@ -213,14 +213,6 @@ class Columns:
         """Return whether no column is named for titles and texts, nor has their own names."""
         return not (self.title_in(names) or self.texts_in(names))
 
-    def refuse_without_text(self, names: Sequence[str], origin: str, step: str = "") -> None:
-        """Raise CollectionError if no column is for titles or texts; `step` ends its message."""
-        if self.lacks(names):
-            raise CollectionError(
-                f"{origin}: no column 'title' or 'text' among {listed(names)}; name them (--title, "
-                f"--text, in Python columns=){step}"
-            )
-
     def common(self, role: str, names: Iterable[str]) -> list[str]:
         """Return the columns with a common name for "id", "title" or "text".
 

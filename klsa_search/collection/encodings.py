@@ -46,6 +46,7 @@ _LONGEST = 10_000  # characters that the language is detected from
 _MOST_BEYOND = 0.5  # bytes beyond ASCII in words with such bytes, in Latin letters
 _MOST_IMPLAUSIBLE = 0.4  # of the characters beyond ASCII within words
 _MIXED = 0.25  # valid Latin letters in UTF-8 for each invalid byte, from which a text is mixed
+_INVALID: Final = re.compile("[\ud800-\udfff]")  # a byte that is not UTF-8
 _WORD: Final = re.compile(rb"[A-Za-z\x80-\xff]{2,}")
 _AFTER_LETTER: Final = re.compile(r"(?<=[^\W\d_])[^\x00-\x7f](?P<inside>(?=[^\W\d_]))?")
 _JOINS_WORDS: Final = "’‘·\xad–—"
@@ -143,7 +144,7 @@ def decoded_lines(
         return
     detected: str | None = None
     for number, line in lines(path):
-        if detected is None and not _is_utf8(line):
+        if detected is None and not line.isascii() and _INVALID.search(line):
             detected = _detected(*_version(path))
             if detected is None:
                 raise TruncatedFile(
@@ -300,15 +301,5 @@ def _is_utf8_in(line: str, encoding: str) -> bool:
     try:
         line.encode(encoding).decode()
     except UnicodeError:
-        return False
-    return True
-
-
-def _is_utf8(line: str) -> bool:
-    if line.isascii():
-        return True
-    try:
-        line.encode()
-    except UnicodeEncodeError:
         return False
     return True

@@ -12,6 +12,7 @@ from klsa_search.collection.columns import (
     SAMPLE,
     TEXT_NAMES,
     Columns,
+    listed,
     may_name_ids,
     option,
     with_prose,
@@ -218,8 +219,11 @@ class Intake:
 
         def begin(names: Sequence[str]) -> tuple[Columns, bool]:
             columns, numbered = self.begin(file, names, key=key, following=following)
-            if needs_text:
-                columns.refuse_without_text(names, origin or str(file), advice)
+            if needs_text and columns.lacks(names):
+                raise CollectionError(
+                    f"{origin or file}: no column 'title' or 'text' among {listed(names)}; name "
+                    f"them (--title, --text, in Python columns=){advice}"
+                )
             return columns, numbered
 
         if names is not None:
@@ -244,10 +248,6 @@ class Intake:
             document = self.document(record, where, columns, numbered=numbered)
             if document is not None:
                 yield document
-
-    def without_columns(self) -> None:
-        """Require no columns: the source has documents, which have none."""
-        self.missing_columns.clear()
 
     def document(
         self,

@@ -7,8 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from klsa_search.collection.columns import COMMON_NAMES, PLAIN, TEXT_NAMES, Columns, listed, option
 from klsa_search.collection.field_paths import has_path, value_at
-from klsa_search.collection.mappings import NAMES_IN_TEXT
-from klsa_search.collection.python_rows import rows_of_columns
+from klsa_search.collection.mappings import NAMES_IN_TEXT, rows_of_columns
 from klsa_search.core.wording import words
 from klsa_search.errors import CollectionError
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import shutil
+import sysconfig
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
@@ -12,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO, Final, Unpack, cast
 
-from klsa_search.collection import irds, json_files, python_rows, queries, smart, tables, trec
+from klsa_search.collection import irds, json_files, queries, smart, tables, trec
 from klsa_search.collection.columns import PLAIN
 from klsa_search.collection.detection import (
     CORPUS,
@@ -33,6 +34,7 @@ from klsa_search.collection.folder import Selection, record_unread, single_file,
 from klsa_search.collection.intake import Intake
 from klsa_search.collection.json_layouts import list_at
 from klsa_search.collection.json_values import json_value
+from klsa_search.collection.mappings import record_of, records_by_id
 from klsa_search.collection.model import Document, Row, Unread
 from klsa_search.collection.opened_collection import OpenedCollection
 from klsa_search.collection.public_collections import (
@@ -41,7 +43,6 @@ from klsa_search.collection.public_collections import (
     collection_directories,
     find,
     python_documents,
-    standard_library,
 )
 from klsa_search.collection.reading_options import (
     CheckedReadingOptions,
@@ -126,7 +127,7 @@ def _opened(source: Any, options: CheckedReadingOptions) -> OpenedCollection:
     if not isinstance(source, str | os.PathLike):
         if isinstance(source, Mapping):
             records = options.records
-            source = list_at(source, records) if records else python_rows.records_by_id(source)
+            source = list_at(source, records) if records else records_by_id(source)
         elif options.records:
             raise _without_lists(f"a {type(source).__name__}")
         if not isinstance(source, Iterable):
@@ -331,7 +332,7 @@ def _stream(source: BinaryIO, options: CheckedReadingOptions) -> OpenedCollectio
 
 
 def _python_docs(options: CheckedReadingOptions) -> OpenedCollection:
-    root = standard_library()
+    root = Path(sysconfig.get_path("stdlib"))
     if not root.is_dir():
         raise CollectionError(
             f"{PYTHON_DOCS}: no source of the standard library at `{root}`; name a "
@@ -354,11 +355,11 @@ def _read_rows(
     for number, row in enumerate(rows, start=1):
         origin = f"document {number}"
         if isinstance(row, Document):
-            intake.without_columns()
+            intake.missing_columns.clear()  # documents have no columns
             yield origin, row if row.origin else replace(row, origin=origin)
             continue
         try:
-            record = python_rows.record_of(row)
+            record = record_of(row)
         except RecursionError:
             intake.refuse(f"{origin}: is not JSON (nested too deeply); flatten it")
             continue

@@ -9,7 +9,6 @@ import ast
 import hashlib
 import os
 import shlex
-import sysconfig
 import tempfile
 import warnings
 import zlib
@@ -261,11 +260,6 @@ _OUTSIDE = frozenset(
 )
 _DEFINITIONS = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 _Definition = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-
-
-def standard_library() -> Path:
-    """Return the folder of the running interpreter's standard library."""
-    return Path(sysconfig.get_path("stdlib"))
 
 
 def python_documents(root: Path) -> Iterator[Document]:

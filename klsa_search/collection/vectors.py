@@ -101,17 +101,6 @@ def without_vectors(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
     return {name: value for name, value in metadata.items() if name != VECTORS}
 
 
-def vectors_of_passage(vectors: Mapping[str, Rows], passage: int, passages: int) -> dict[str, Rows]:
-    """Return the vectors of a passage of a document: its own, or all of the document.
-
-    passages  of the document; its vectors are those of its passages if there are as many
-    """
-    return {
-        name: rows[passage : passage + 1] if len(rows) == passages else rows
-        for name, rows in vectors.items()
-    }
-
-
 def name_fault(name: object) -> str | None:
     """Return why this cannot be the name of a space, or None."""
     if isinstance(name, str) and _NAME.fullmatch(name):

@@ -44,7 +44,12 @@ def is_index(path: Path) -> bool:
 def is_marked(folder: Path, kind: str = _INDEX) -> bool:
     """Return whether a folder has the marker of an index, or of a generation."""
     marker = folder / names.MARKER
-    return is_real(marker, stat.S_IFREG) and _content_of(marker).startswith(f"{kind}\n".encode())
+    if not is_real(marker, stat.S_IFREG):
+        return False
+    try:
+        return read_regular(marker, 1000).startswith(f"{kind}\n".encode())
+    except OSError as error:
+        raise unreadable(marker, error, PERMISSIONS) from error
 
 
 def is_unfinished(path: Path) -> bool:
@@ -218,10 +223,3 @@ def _folders_named(path: Path, pattern: re.Pattern[str]) -> list[Path]:
 
 def _mark(folder: Path, kind: str) -> None:
     replace_file(folder / names.MARKER, f"{kind}\n\n{_NOTES[kind]}\n")
-
-
-def _content_of(marker: Path) -> bytes:
-    try:
-        return read_regular(marker, 1000)
-    except OSError as error:
-        raise unreadable(marker, error, PERMISSIONS) from error

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from klsa_search.analysis.passages import SEPARATOR, cut
 from klsa_search.collection.model import Document
-from klsa_search.collection.vectors import set_vectors, vectors_of, vectors_of_passage
+from klsa_search.collection.vectors import set_vectors, vectors_of
 
 PASSAGE_DOCUMENTS: Final = "passage_documents"
 
@@ -56,7 +56,11 @@ def passages_of(document: Document, words: int) -> Iterator[Document]:
             title=SEPARATOR.join(filter(None, (document.title, heading))),
             text=document.text[begin:end],
         )
-        if vectors:
-            passage_vectors = vectors_of_passage(vectors, number, len(passages))
+        if vectors:  # those of its passages if there are as many, else all of the document
+            of_passage = slice(number, number + 1)
+            passage_vectors = {
+                name: rows[of_passage] if len(rows) == len(passages) else rows
+                for name, rows in vectors.items()
+            }
             passage = set_vectors(passage, passage_vectors)
         yield passage

@@ -344,7 +344,8 @@ class Fields(Mapping[str, Field]):
     @property
     def alike_is_quick(self) -> bool:
         """Return whether `alike` takes some µs, or ms if it is the first call."""
-        return "_values_alike" in vars(self) or self._few_bytes <= QUICK_BYTES
+        few = sum(field.content for field in self._few_texts)
+        return "_values_alike" in vars(self) or few <= QUICK_BYTES
 
     def named(self, name: str) -> Sequence[str]:
         """Return the fields with a name, in any case."""
@@ -361,10 +362,6 @@ class Fields(Mapping[str, Field]):
     def _few_texts(self) -> list[Field]:
         keywords = (field for field in self._columns.values() if field.type == "keyword")
         return [field for field in keywords if field.content <= MAX_BYTES]
-
-    @lazy_property
-    def _few_bytes(self) -> int:
-        return sum(field.content for field in self._few_texts)
 
     @lazy_property
     def _values_alike(self) -> dict[str, list[tuple[str, str]]]:
