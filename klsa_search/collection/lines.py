@@ -48,7 +48,7 @@ LARGEST_UNPACKED: Final = 2**32
 """Limit of the decompressed size of an archive in bytes, and of a file that was compressed well."""
 _GREATEST_RATIO: Final = 250  # times its size to which any file is decompressed
 LONGEST_LINE: Final = 2**28
-"""Limit of a line in bytes: a few compressed kB may contain one of many GB."""
+"""Limit of a line in characters: a few compressed kB may contain one of many GB."""
 
 _DAMAGES: Final = (EOFError, gzip.BadGzipFile, zlib.error, BadZipFile, NotImplementedError)
 """Errors of damaged archives, or of a kind that is not supported."""
@@ -142,21 +142,10 @@ def lines(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
     encoding  unless the file begins like UTF-16
     Byte-order marks at the start of lines are dropped. An invalid byte becomes a lone surrogate,
     which `text_fault` reports, so that the reader decides how much to refuse. TruncatedFile if the
-    file cannot be opened, has a line of more than `LONGEST_LINE` bytes, is invalid UTF-16, or is
-    compressed and damaged.
+    file cannot be opened, has a line of more than `LONGEST_LINE` characters, is invalid UTF-16, or
+    is compressed and damaged.
     """
-    if wide := wide_encoding_of(path):
-        yield from lines_in(path, wide)
-        return
-    number = 0
-    with translate_read_errors(path, lambda: number), open_decompressed(path) as stream:
-        # A line that is too long is read only as far as needed to detect it.
-        read = iter(partial(stream.readline, LONGEST_LINE + 1), b"")
-        for number, line in enumerate(read, start=1):
-            while line.startswith(UTF8_BOM):  # also of a file that was appended to another
-                line = line.removeprefix(UTF8_BOM)
-            refuse_long(len(line), path, number)
-            yield number, line.decode(encoding, "surrogateescape")
+    yield from lines_in(path, wide_encoding_of(path) or encoding, invalid="surrogateescape")
 
 
 def checked_lines(path: Path) -> Iterator[tuple[str, str]]:
@@ -167,20 +156,28 @@ def checked_lines(path: Path) -> Iterator[tuple[str, str]]:
         yield f"{path}:{number}", line
 
 
-def lines_in(path: Path, encoding: str) -> Iterator[tuple[int, str]]:
-    """Yield (number from 1, line) in an encoding; in UTF-16, half a character is a surrogate."""
+def lines_in(path: Path, encoding: str, *, invalid: str = "strict") -> Iterator[tuple[int, str]]:
+    """Yield (number from 1, line) in an encoding; in UTF-16, half a character is a surrogate.
+
+    invalid  how `bytes.decode` handles invalid bytes of other encodings
+    """
     number = 0
-    errors = "surrogatepass" if encoding in _MARKS.values() else "strict"
+    errors = "surrogatepass" if encoding in _MARKS.values() else invalid
     with (
         translate_read_errors(path, lambda: number),
         open_decompressed(path) as raw,
         io.TextIOWrapper(raw, encoding, errors=errors, newline="\n") as stream,
     ):
+        # A line that is too long is read only as far as needed to detect it.
         read = partial(stream.readline, LONGEST_LINE + 1)
         try:
             for number, line in enumerate(iter(read, ""), start=1):
-                refuse_long(len(line), path, number)
-                yield number, line.lstrip("\ufeff")
+                if len(line) > LONGEST_LINE:
+                    raise TruncatedFile(
+                        f"{path}:{number}: the line is too large (more than {LONGEST_LINE >> 20} "
+                        "MiB); see whether the file is what its name says"
+                    )
+                yield number, line.lstrip("\ufeff")  # also of a file appended to another
         except UnicodeError as error:
             if isinstance(error, UnicodeDecodeError):  # which is of a block of lines
                 number += error.object[: error.start].count(b"\n")
@@ -256,15 +253,6 @@ def head_bytes(path: Path, size: int) -> bytes:
     except OSError as error:
         raise TruncatedFile(f"{path}: cannot be read ({error.strerror or error})") from None
     return data
-
-
-def refuse_long(length: int, path: Path, number: int) -> None:
-    """Raise TruncatedFile for a line of more than `LONGEST_LINE` bytes or characters."""
-    if length > LONGEST_LINE:
-        raise TruncatedFile(
-            f"{path}:{number}: the line is too large (more than {LONGEST_LINE >> 20} MiB); "
-            "see whether the file is what its name says"
-        )
 
 
 def _only(archive: ZipFile, path: Path) -> ZipInfo:

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Final, Self
 
 from klsa_search.collection.intake import Intake
-from klsa_search.collection.lines import lines
+from klsa_search.collection.lines import UTF8_BOM, lines
 from klsa_search.collection.model import Document, Judgement, Topic
 from klsa_search.collection.queries import deduplicate, parse_grade, unique_topics
 from klsa_search.errors import CollectionError
 
+_UTF8_MARK: Final = UTF8_BOM.decode("latin-1")
 _CRAN_GRADES: Final = 5  # of which the last is not relevant
 MARK = re.compile(r"\.(?:(I)(?:[ \t]+(\S+))?|([A-Z]))\s*$")
 METADATA = {"A": "author", "B": "source", "C": "categories", "N": "note"}
@@ -124,7 +125,7 @@ def _records(path: Path, rules: SmartRules) -> Iterator[_Record]:
     current: list[str] | None = None
     in_words = False
     for number, line in lines(path, "latin-1"):
-        text = line.rstrip()
+        text = line.removeprefix(_UTF8_MARK).rstrip()
         mark = MARK.match(text)
         if mark and mark[1]:
             if record:
