@@ -88,7 +88,7 @@ def row_documents(
     ahead  returns the cells of the rows that have no faults, read once more
     fault  returns why the cells of a row cannot be read; None if they can
     """
-    key = _key(header, ahead) if _has_key(header, ahead, intake.columns) else None
+    key = _key(header, ahead, intake.columns)
     table = _table(path, intake, header, key, rows, ahead, fault)
     yield from intake.documents(
         path,
@@ -205,52 +205,44 @@ def _are_escaped(cells: Sequence[Any], has_nulls: bool) -> bool:
     )
 
 
-def _has_key(header: Header, rows: Callable[[], Iterable[Sequence[Any]]], columns: Columns) -> bool:
-    """Return whether the first column has the IDs: by its name, and all its values differ.
+def _key(
+    header: Header, rows: Callable[[], Iterable[Sequence[Any]]], columns: Columns
+) -> str | None:
+    """Return the column of IDs, recognised by its name and values that all differ; None without.
 
-    Only totals at the end may have none.
+    It is the first, where only totals at the end may have none. If that has no name and counts the
+    rows, it is the only other one that is named for IDs and has different values in all rows.
     Cost: reads all rows of a table whose first column has no name, or one of IDs.
     """
-    first, *further = header.names
-    if columns.id or "id" in columns.unused or columns.id_in(header.names) is not None:
-        return False
-    if 0 not in header.nameless and (not may_name_ids(first) or columns.common("id", further)):
-        return False
+    names, is_nameless = header.names, 0 in header.nameless
+    if columns.id or "id" in columns.unused or columns.id_in(names) is not None:
+        return None
+    if not is_nameless and (not may_name_ids(names[0]) or columns.common("id", names[1:])):
+        return None
     seen: set[Any] = set()
+    others: dict[int, set[Any]] = {
+        at: set()
+        for at, name in enumerate(names)
+        if is_nameless and at not in header.nameless and may_name_ids(name)
+    }
     filled, totals = _filled_columns(islice(rows(), _AHEAD)), 0
-    for cells in rows():
+    for number, cells in enumerate(rows()):
+        if str(cells[0]).strip() not in (str(number), str(number + 1)):
+            others.clear()
+        for at in [*others]:
+            if at >= len(cells) or is_blank(cells[at]) or cells[at] in others[at]:
+                del others[at]
+            else:
+                others[at].add(cells[at])
         if _is_total(cells, filled) and totals < _MOST_TOTALS:
             totals += 1
         elif len(cells) > 1:  # not a line below the table
             if totals or is_blank(cells[0]) or cells[0] in seen:
-                return False
+                return None
             seen.add(cells[0])
-    return bool(seen)
-
-
-def _key(header: Header, rows: Callable[[], Iterable[Sequence[Any]]]) -> str:
-    """Return the column of IDs of a table whose first column may be it.
-
-    If that has no name and counts the rows, it is the only other one that is named for IDs and has
-    different values in all rows.
-    """
-    names = header.names
-    seen: dict[int, set[Any]] = {
-        at: set()
-        for at, name in enumerate(names)
-        if at not in header.nameless and may_name_ids(name)
-    }
-    if 0 not in header.nameless or not seen:
-        return names[0]
-    for number, cells in enumerate(rows()):
-        if str(cells[0]).strip() not in (str(number), str(number + 1)):
-            return names[0]
-        for at in [*seen]:
-            if at >= len(cells) or is_blank(cells[at]) or cells[at] in seen[at]:
-                del seen[at]
-            else:
-                seen[at].add(cells[at])
-    return names[next(iter(seen))] if len(seen) == 1 else names[0]
+    if not seen:
+        return None
+    return names[next(iter(others))] if len(others) == 1 else names[0]
 
 
 def _filled_columns(rows: Iterable[Sequence[Any]]) -> frozenset[int]:
