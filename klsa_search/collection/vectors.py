@@ -111,16 +111,6 @@ def name_fault(name: object) -> str | None:
     )
 
 
-def dimension_fault(name: str, rows: Rows, dimension: int) -> str | None:
-    """Return why vectors cannot be in a space of that dimension, or None."""
-    if rows.shape[1] == dimension:
-        return None
-    return (
-        f"the vector `{VECTORS}.{name}` has {rows.shape[1]:,} values, and the space `{name}` has "
-        f"{dimension:,}"
-    )
-
-
 def checked_vectors(document: Document) -> Document:
     """Return a document with its vectors in stored form; BadDocument."""
     try:
@@ -146,15 +136,24 @@ def with_dimensions(document: Document, dimensions: dict[str, int]) -> Document:
 
     dimensions  by space; spaces that only this document has are added
     """
-    vectors = vectors_of(document)
+    check_dimensions(document, vectors_of(document), dimensions)
+    return document
+
+
+def check_dimensions(
+    document: Document, vectors: Mapping[str, Rows], dimensions: dict[str, int]
+) -> None:
+    """Check the dimensions of the vectors of a document: see `with_dimensions`."""
     for name, rows in vectors.items():
-        dimension = dimensions.get(name)
-        if dimension and (fault := dimension_fault(name, rows, dimension)):
+        size = rows.shape[1]
+        if size != (dimension := dimensions.get(name, size)):
+            where = f"{document.origin}: " if document.origin else ""
             raise BadDocument(
-                f"document {document.id!r}: {fault}; correct it and write again", field=VECTORS
+                f"{where}document {document.id!r}: the vector `{VECTORS}.{name}` has {size:,} "
+                f"values, and the space `{name}` has {dimension:,}; correct it",
+                field=VECTORS,
             )
     dimensions.update({name: rows.shape[1] for name, rows in vectors.items()})
-    return document
 
 
 def _stored(spaces: object, where: str) -> dict[str, list[str]]:

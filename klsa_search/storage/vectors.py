@@ -23,9 +23,9 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.collection.model import Document
-from klsa_search.collection.vectors import VECTORS, dimension_fault, vectors_of
+from klsa_search.collection.vectors import check_dimensions, vectors_of
 from klsa_search.core.array_types import DocumentMask, GrowableArray, Numbers
-from klsa_search.errors import BadDocument, IndexBusy
+from klsa_search.errors import IndexBusy
 from klsa_search.kernels.vector_space import VectorRows, VectorSpace, VectorSpaces, scales_of
 from klsa_search.storage.arrays import ArrayWriter, open_array, write_arrays
 from klsa_search.storage.database import unusable
@@ -37,7 +37,6 @@ from klsa_search.storage.names import EMBEDDING_FILES
 class _Space(NamedTuple):
     file: str
     rows: ArrayWriter
-    dimension: int
     documents: GrowableArray
     scales: GrowableArray
 
@@ -53,18 +52,16 @@ class VectorsWriter(AbstractContextManager["VectorsWriter"]):
         self._generation = generation
         self._files = ExitStack()
         self._spaces: dict[str, _Space] = {}
+        self._dimensions: dict[str, int] = {}
         self._count = 0
 
     def extend(self, documents: Sequence[Document]) -> None:
         """Append the next documents."""
         for doc_id, document in enumerate(documents, self._count):
-            for name, rows in vectors_of(document).items():
+            vectors = vectors_of(document)
+            check_dimensions(document, vectors, self._dimensions)
+            for name, rows in vectors.items():
                 space = self._spaces.get(name) or self._begin(name, rows.shape[1])
-                if fault := dimension_fault(name, rows, space.dimension):
-                    where = f"{document.origin}: " if document.origin else ""
-                    raise BadDocument(
-                        f"{where}document {document.id!r}: {fault}; correct it", field=VECTORS
-                    )
                 space.rows.append(rows)
                 space.documents.extend(np.full(len(rows), doc_id, np.int32))
                 space.scales.extend(scales_of(rows))
@@ -75,7 +72,7 @@ class VectorsWriter(AbstractContextManager["VectorsWriter"]):
         return [
             SpaceEntry(
                 name=name,
-                dimension=space.dimension,
+                dimension=self._dimensions[name],
                 vectors=len(space.documents),
                 documents=len(np.unique(space.documents.rows)),
             )
@@ -98,7 +95,7 @@ class VectorsWriter(AbstractContextManager["VectorsWriter"]):
     def _begin(self, name: str, dimension: int) -> _Space:
         file = _file(len(self._spaces))
         rows = self._files.enter_context(ArrayWriter(self._generation, file, np.int8, dimension))
-        space = _Space(file, rows, dimension, GrowableArray(np.int32), GrowableArray(np.float32))
+        space = _Space(file, rows, GrowableArray(np.int32), GrowableArray(np.float32))
         self._spaces[name] = space
         return space
 
