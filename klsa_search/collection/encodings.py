@@ -145,7 +145,8 @@ def decoded_lines(
     detected: str | None = None
     for number, line in lines(path):
         if detected is None and not line.isascii() and _INVALID.search(line):
-            detected = _detected(*_version(path))
+            status = path.stat()
+            detected = _detected(path, status.st_size, status.st_mtime_ns)
             if detected is None:
                 raise TruncatedFile(
                     f"{path}:{number}: the encoding is not UTF-8 and cannot be told; {STEP}"
@@ -168,11 +169,6 @@ def decoded_lines(
 def _detected(path: Path, _size: int, _changed: int) -> str | None:
     """Return the encoding of a version of a file."""
     return detect_encoding(line.encode("utf-8", "surrogateescape") for _, line in lines(path))
-
-
-def _version(path: Path) -> tuple[Path, int, int]:
-    status = path.stat()
-    return path, status.st_size, status.st_mtime_ns
 
 
 def _sampled(text: Iterable[bytes]) -> list[bytes]:

@@ -290,7 +290,13 @@ def follow(repository: Repository, home: Path) -> ReplicationState:
         if newest == state.backup:
             return state
         number = number_of(newest)
-        name = _newest_of_leader(repository, state.directory)
+        leader = state.directory
+        of_leader = (
+            backup
+            for backup in reversed(repository.names().values())
+            if leader is None or repository.read(backup).owner.continues(leader)
+        )
+        name = next(of_leader, None)
         ignored = None if name == newest else number
         seen = replace(state, newest=number, ignored=ignored)
         if seen != state:
@@ -317,21 +323,6 @@ def follow(repository: Repository, home: Path) -> ReplicationState:
                 field="follow",
             )
         return seen
-
-
-def _newest_of_leader(repository: Repository, leader: str | None) -> str | None:
-    """Return the newest backup of an index directory, or of one that took over from it.
-
-    leader  its ID; None for the directory that wrote the newest backup
-    """
-    return next(
-        (
-            name
-            for name in reversed(repository.names().values())
-            if leader is None or repository.read(name).owner.continues(leader)
-        ),
-        None,
-    )
 
 
 def _make_equal(repository: Repository, backup: Backup, home: Path) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from klsa_search.collection.columns import names_versions, option
-from klsa_search.core.build_settings import DateOrder, DecimalSign, FieldType
+from klsa_search.core.build_settings import DecimalSign, FieldType
 from klsa_search.errors import CollectionError
 from klsa_search.storage.columns.growing_columns import coerced
 from klsa_search.storage.columns.local_forms import (
@@ -163,7 +163,7 @@ class DetectedField:
         self._forms = forms
         self.unit, self.keeps_empty = forms.unit(name), declared
         self._local: dict[tuple[FieldType, LocalForms], FieldCandidate] = {}
-        self._signs: set[str] = set()  # decimal signs that its numbers show
+        self._signs: set[DecimalSign] = set()  # decimal signs that its numbers show
         self._points: bool | None = None  # whether all numbers with a point may be thousands
         self._name, self._declared = name, declared
         self._may_have_versions, self._has_versions = names_versions(name), False
@@ -244,21 +244,16 @@ class DetectedField:
             key: candidate for key, candidate in self._local.items() if self._fits(candidate, None)
         }
         signs = self._signs if any(kind == "number" for kind, _ in fits) else set()
-        dates = sorted(
-            (candidate.mismatches, str(forms.dates))
+        mismatches = {
+            forms.dates: candidate.mismatches
             for (kind, forms), candidate in self._local.items()
             if kind == "date"
-        )
-        order: DateOrder | None = None
-        for (kind, forms), candidate in fits.items():
-            if kind == "date" and all(
-                candidate.mismatches < count or forms.dates == name for count, name in dates
-            ):
-                order = forms.dates
-        sign: DecimalSign | None = None
-        if len(signs) == 1:
-            sign = "comma" if "comma" in signs else "point"
-        return LocalForms(order, sign)
+        }
+        fewest = min(mismatches.values(), default=0)
+        orders = [order for order, count in mismatches.items() if count == fewest]
+        is_clear = len(orders) == 1 and ("date", LocalForms(dates=orders[0])) in fits
+        sign = next(iter(signs)) if len(signs) == 1 else None
+        return LocalForms(orders[0] if is_clear else None, sign)
 
     def chosen(self, type_: FieldType | None, forms: LocalForms = GENERAL) -> FieldCandidate | None:
         """Return the column of the field; None if it is not filterable.
