@@ -55,10 +55,11 @@ def as_document(
     if isinstance(inner, Mapping):
         del rest["metadata"]
         rest = {**inner, **rest}
-    texts = [_string(record, name, origin, "\n") for name in text_names]
+    title = value_at(record, title_name) if title_name else None
+    texts = [_string(value_at(record, name), name, origin, "\n") for name in text_names]
     return Document(
         id=_id(record, id_name or "", origin) if number is None else str(number),
-        title=_string(record, title_name, origin, ", ") if title_name else "",
+        title=_string(title, title_name, origin, ", "),
         text=join_divided_words(
             texts[0] if len(texts) == 1 else "\n\n".join(filter(str.strip, texts))
         ),
@@ -67,12 +68,11 @@ def as_document(
     )
 
 
-def _string(record: Mapping[str, Any], name: str, origin: str, separator: str | None = None) -> str:
-    """Return a text or number as text; CollectionError for anything else.
+def _string(value: Any, name: str, origin: str, separator: str | None = None) -> str:
+    """Return a text or number of this name as text; CollectionError for anything else.
 
     separator  joins the texts of a list; None if a list is refused
     """
-    value = value_at(record, name)
     if value is None:
         return ""
     if isinstance(value, str):
@@ -91,12 +91,12 @@ def _string(record: Mapping[str, Any], name: str, origin: str, separator: str | 
             ) from None
     if separator is not None and isinstance(value, list | tuple):
         parts = [
-            text_in(part) if isinstance(part, Mapping) else _string({name: part}, name, origin)
+            text_in(part) if isinstance(part, Mapping) else _string(part, name, origin)
             for part in value
         ]
         objects = [part for part in value if isinstance(part, Mapping)]
         if objects and not any(parts):
-            return _string({name: objects[0]}, name, origin)  # raises the error of its fields
+            return _string(objects[0], name, origin)  # raises the error of its fields
         return _joined(value, parts, separator)
     if isinstance(value, Mapping) and value:
         if text := text_in(value):
@@ -115,7 +115,7 @@ def _id(record: Mapping[str, Any], name: str, origin: str) -> str:
     if isinstance(value, Mapping) and not text_in(value):
         ids = [inner for path, inner in flat(value).items() if may_name_ids(path)]
         value = ids[0] if len(ids) == 1 else value
-    return _string({name: value}, name, origin)
+    return _string(value, name, origin)
 
 
 def text_in(value: Mapping[str, Any], levels: int = 20) -> str:
@@ -219,8 +219,8 @@ def merged(document: Document, changes: Mapping[str, Any]) -> Document:
     try:
         return Document(
             id=document.id,
-            title=_string(parts, "title", origin),
-            text=join_divided_words(_string(parts, "text", origin)),
+            title=_string(parts["title"], "title", origin),
+            text=join_divided_words(_string(parts["text"], "text", origin)),
             metadata=_merged(metadata, rest),
         )
     except CollectionError as error:

@@ -258,6 +258,7 @@ def _wrong(public: PublicCollection, folder: Path) -> str | None:
 _OUTSIDE = frozenset(
     {"distutils", "idlelib", "lib2to3", "site-packages", "test", "tests", "turtledemo"}
 )
+_KINDS = {ast.Module: "module", ast.ClassDef: "class"}
 _DEFINITIONS = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 _Definition = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -292,7 +293,7 @@ def _module(path: Path, module: str) -> Iterator[Document]:
         if not docstring:
             continue
         times[name] += 1
-        kind = _kind(node)
+        kind = _KINDS.get(type(node), "function")
         line = getattr(node, "lineno", 1)
         yield Document(
             id=name if times[name] == 1 else f"{name}#{times[name]}",
@@ -315,9 +316,3 @@ def _definitions(node: ast.AST, name: str) -> Iterator[tuple[str, _Definition]]:
                 yield from _definitions(child, inner)
         elif isinstance(child, ast.stmt | ast.ExceptHandler | ast.match_case):
             yield from _definitions(child, name)
-
-
-def _kind(node: _Definition) -> str:
-    if isinstance(node, ast.Module):
-        return "module"
-    return "class" if isinstance(node, ast.ClassDef) else "function"

@@ -96,17 +96,14 @@ class SaturatedPostings:
             content = np.asarray(np.memmap(self._path(average), np.uint8, "r"))
         except (FileNotFoundError, ValueError):  # not there, or empty
             return None
-        arrays, begin = [], 0
-        for like in self._shared(self._postings):
-            arrays.append(content[begin : begin + like.nbytes])
-            begin += like.nbytes
-        if len(content) != begin + _CHECKSUM_BYTES or zlib.crc32(
-            content[:begin].data
-        ) != int.from_bytes(content[begin:]):
+        built = self._shared(self._postings)
+        *ends, size = np.cumsum([array.nbytes for array in built])
+        checksum = content[size:].tobytes()
+        if zlib.crc32(content[:size].data).to_bytes(_CHECKSUM_BYTES) != checksum:
             return None
         entries, runs, best = (
             array.view(like.dtype).reshape(like.shape)
-            for array, like in zip(arrays, self._shared(self._postings), strict=True)
+            for array, like in zip(np.split(content[:size], ends), built, strict=True)
         )
         return replace(self._postings, entries=entries, runs=runs, best=best)
 
