@@ -13,18 +13,19 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from klsa_search.collection.model import Document
 from klsa_search.collection.vectors import check_dimensions, vectors_of
-from klsa_search.core.array_types import DocumentMask, GrowableArray, Numbers
+from klsa_search.core.array_types import DocumentMask, Numbers
 from klsa_search.errors import IndexBusy
 from klsa_search.kernels.vector_space import VectorRows, VectorSpace, VectorSpaces, scales_of
 from klsa_search.storage.arrays import ArrayWriter, open_array, write_arrays
@@ -34,25 +35,18 @@ from klsa_search.storage.manifest import SpaceEntry
 from klsa_search.storage.names import EMBEDDING_FILES
 
 
-class _Space(NamedTuple):
-    file: str
-    rows: ArrayWriter
-    documents: GrowableArray
-    scales: GrowableArray
-
-
 class VectorsWriter(AbstractContextManager["VectorsWriter"]):
     """Writes the vectors of documents, in order. Use as a context manager.
 
     BadDocument for a vector of another dimension than the first of its space.
-    Memory: 8 bytes a vector.
     """
 
     def __init__(self, generation: Path) -> None:
         self._generation = generation
-        self._files = ExitStack()
-        self._spaces: dict[str, _Space] = {}
+        self._stack = ExitStack()
+        self._files: dict[str, list[ArrayWriter]] = {}
         self._dimensions: dict[str, int] = {}
+        self._vectors, self._documents = Counter[str](), Counter[str]()
         self._count = 0
 
     def extend(self, documents: Sequence[Document]) -> None:
@@ -61,43 +55,36 @@ class VectorsWriter(AbstractContextManager["VectorsWriter"]):
             vectors = vectors_of(document)
             check_dimensions(document, vectors, self._dimensions)
             for name, rows in vectors.items():
-                space = self._spaces.get(name) or self._begin(name, rows.shape[1])
-                space.rows.append(rows)
-                space.documents.extend(np.full(len(rows), doc_id, np.int32))
-                space.scales.extend(scales_of(rows))
+                if name not in self._files:
+                    self._files[name] = self._opened(len(self._files), rows.shape[1])
+                doc_ids = np.full(len(rows), doc_id, np.int32)
+                arrays: tuple[npt.NDArray[Any], ...] = rows, doc_ids, scales_of(rows)
+                for file, array in zip(self._files[name], arrays, strict=True):
+                    file.append(array)
+                self._vectors[name] += len(rows)
+                self._documents[name] += 1
         self._count += len(documents)
 
     def entries(self) -> list[SpaceEntry]:
         """Return what the manifest says about the spaces."""
+        vectors, documents = self._vectors, self._documents
         return [
-            SpaceEntry(
-                name=name,
-                dimension=self._dimensions[name],
-                vectors=len(space.documents),
-                documents=len(np.unique(space.documents.rows)),
-            )
-            for name, space in self._spaces.items()
+            SpaceEntry(name=n, dimension=size, vectors=vectors[n], documents=documents[n])
+            for n, size in self._dimensions.items()
         ]
 
     def __exit__(self, *failure: object) -> None:
-        """Write what belongs to each vector, and close."""
-        with self._files:
-            if failure[0] is None:
-                for space in self._spaces.values():
-                    write_arrays(
-                        self._generation,
-                        {
-                            f"{space.file}_documents": space.documents.rows,
-                            f"{space.file}_scales": space.scales.rows,
-                        },
-                    )
+        """Close the files."""
+        self._stack.close()
 
-    def _begin(self, name: str, dimension: int) -> _Space:
-        file = _file(len(self._spaces))
-        rows = self._files.enter_context(ArrayWriter(self._generation, file, np.int8, dimension))
-        space = _Space(file, rows, GrowableArray(np.int32), GrowableArray(np.float32))
-        self._spaces[name] = space
-        return space
+    def _opened(self, number: int, dimension: int) -> list[ArrayWriter]:
+        kinds = (np.int8, np.int32, np.float32)
+        return [
+            self._stack.enter_context(ArrayWriter(self._generation, name, kind, columns))
+            for name, kind, columns in zip(
+                _names(number), kinds, (dimension, None, None), strict=True
+            )
+        ]
 
 
 def write_vectors(
@@ -113,32 +100,24 @@ def write_vectors(
             is_live = live[part.documents]
             arrays = part.rows[is_live], part.documents[is_live], part.scales[is_live]
             parts.append(VectorRows(*arrays))
-        merged, file = replace(space, parts=tuple(parts)).merged(), _file(number)
-        write_arrays(
-            generation,
-            {
-                file: merged.rows,
-                f"{file}_documents": numbers[merged.documents].astype(np.int32),
-                f"{file}_scales": merged.scales,
-            },
-        )
+        merged = replace(space, parts=tuple(parts)).merged()
+        documents = numbers[merged.documents].astype(np.int32)
+        merged_arrays = merged.rows, documents, merged.scales
+        write_arrays(generation, dict(zip(_names(number), merged_arrays, strict=True)))
 
 
 def open_vectors(generation: Path, entries: Sequence[SpaceEntry]) -> VectorSpaces:
     """Map the vectors of a generation into memory."""
     spaces = {}
     for number, entry in enumerate(entries):
-        rows, documents, scales = (
-            open_array(generation, f"{_file(number)}{suffix}")
-            for suffix in ("", "_documents", "_scales")
-        )
-        part = VectorRows(rows, documents, scales)
+        part = VectorRows(*(open_array(generation, name) for name in _names(number)))
         spaces[entry.name] = VectorSpace(entry.name, entry.dimension, (part,))
     return spaces
 
 
-def _file(number: int) -> str:
-    return f"vectors_{number}"
+def _names(number: int) -> tuple[str, str, str]:
+    """Return the names of the arrays of a space: vectors, their documents and scales."""
+    return f"vectors_{number}", f"vectors_{number}_documents", f"vectors_{number}_scales"
 
 
 _SCHEMA = "create table if not exists vectors (key blob primary key, row blob) without rowid"
