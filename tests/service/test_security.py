@@ -205,7 +205,9 @@ def test_json_as_deep_as_a_body_is_long(writer):
                 ("/search", '{"q":"x","filter":{"not":')]  # fmt: skip
     for path, opening in (*((path, "[") for path in BODIES), *openings):
         answer = writer.post(path, content=opening * (900_000 // len(opening)), headers=JSON)
-        assert answer.status_code in (400, 422), (path, opening)
+        # The service has no keys, so it refuses users before it reads them.
+        refusals = (403,) if path == "/users" else (400, 422)
+        assert answer.status_code in refusals, (path, opening)
 
 
 @pytest.mark.parametrize("depth", [101, 50_000])
