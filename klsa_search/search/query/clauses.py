@@ -177,11 +177,13 @@ class ClauseReader:
 
         For the first `MAX_CORRECTIONS` the one that fits the other words, else the most frequent.
         """
+        compounds = self.words.compounds(builder.plain_words, builder.rules.spelling)
+        if compounds:
+            builder.beside_compounds = builder.plain_words[0]
         if (last := builder.last) is not None:
             terms = self._term_dictionary.completions(last.text, builder.rules.evidence)
             self._complete(last, terms, f"{last.text}*", builder.context(last), builder)
-        elif compounds := self.words.compounds(builder.plain_words, builder.rules.spelling):
-            builder.beside_compounds = builder.plain_words[0]
+        elif builder.beside_compounds is not None:
             builder.contained[builder.beside_compounds] = compounds
         context = builder.context()
         for word, terms in builder.contained.items():

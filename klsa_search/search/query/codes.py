@@ -49,7 +49,7 @@ _AMOUNT: Final = re.compile(r"\d+(?:[.,]\d+)?[^\W\d_]+(?:/[^\W\d_]+)?")
 _GROUPS: Final = re.compile(r"(?<=\d)(?=(?:\d{3})+\Z)")
 _AMOUNT_APART: Final = re.compile(r"(?<![^\W_])(\d+) ([^\W\d_]{1,4})(?![^\W_])")
 _GROUPS_APART: Final = re.compile(r"(?<![\w.,])[1-9]\d{0,2}(?: \d{3})+(?!\w)")
-_LETTER_APART: Final = re.compile(r"(?<![^\W_])(\d+) ([^\W\d_])\s*\Z")
+_LETTER_APART: Final = re.compile(r"(?<![^\W_])(\d+|[^\W\d_]{2,}) ([^\W\d_])\s*\Z")
 _NUMBER: Final = re.compile(r"\d+(?:[.,]\d+)?|\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _VERSION: Final = re.compile(r"(v?)(\d+(?:\.\d+)+)", re.IGNORECASE)
 _TWO_NUMBERS: Final = re.compile(r"\d[^\s\d]+\d")
@@ -140,18 +140,23 @@ class CodeReader:
         """Return the codes of a text, also amounts that documents write as one: *750 ml*, 750ml.
 
         And numbers with blanks between groups of digits, without these, and one of a number and a
-        letter apart at the end, as *4711 A*: the only one with a blank.
+        letter apart at the end, as *4711 A*: the only one with a blank. Of a short text also one of
+        a word and a letter that is a stop word: *vitamin a*.
         """
         text = _GROUPS_APART.sub(lambda groups: groups[0].replace(" ", ""), _plain(text))
         codes = codes_of(_AMOUNT_APART.sub(self._amount, text))
         last = _LETTER_APART.search(text)
-        if last is not None and last[1] in codes_of(text):
+        if last is not None and (last[1] in codes_of(text) or self._is_stop_letter(last[2], text)):
             codes.append(f"{last[1]} {last[2].upper()}")
         return codes
 
     def _amount(self, match: re.Match[str]) -> str:
         (word,) = self._pieces.words(match[1] + match[2])[:1] or (None,)
         return match[0] if word is None or word.number < 0 else word.text
+
+    def _is_stop_letter(self, letter: str, text: str) -> bool:
+        numbers = [word.number for word in self._pieces.words(letter)]
+        return numbers == [NO_TERM] and len(text.split()) <= SHORT
 
     def read(self, text: str, evidence: Evidence) -> list[Code]:
         """Return the codes of a text that documents contain, written with any signs or none.

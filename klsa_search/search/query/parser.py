@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
@@ -49,6 +50,7 @@ from klsa_search.storage.columns.columns import Field
 
 _CAPACITY: Final = 2**16  # forms
 _LONGEST: Final = 1_000  # characters of a query that is read by its forms
+_NAME_APART: Final = re.compile(r"(?<!\S)([A-Za-z]) (\+\+|#)(?!\S)")  # C ++
 _NO_VARIANTS: Final[dict[str, str]] = {}  # of most forms
 
 MAX_TERMS: Final = 256
@@ -289,6 +291,7 @@ class QueryParser:
         typed: bool = False,
         complete_last: bool = False,
     ) -> ParsedQuery:
+        query = _NAME_APART.sub(self._with_name, query)
         synonyms = self._synonyms if settings.synonyms and self._synonyms else None
         relaxed: dict[str, Relaxed] = {}
         boolean, clauses = self.operators.read(query, settings, evidence, relaxed)
@@ -335,6 +338,10 @@ class QueryParser:
             allowed = containing if allowed is None else allowed & containing
         mask = None if allowed is None else Mask(allowed)
         return ParsedQuery(builder.terms, mask, builder, expansion, scores, typed_matches)
+
+    def _with_name(self, apart: re.Match[str]) -> str:
+        name = apart[1] + apart[2]
+        return name if self.pieces.counts.of(name) else apart[0]
 
     def _with_last_word(self, query: str, rules: ParsingRules) -> ParsingRules:
         """Return rules with the last word of the query if it is to be completed, or may be."""

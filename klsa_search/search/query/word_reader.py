@@ -215,11 +215,11 @@ class WordReader:
         """
         before = len(builder.corrected)
         for _ in range(2):
-            words = [
-                corrected
-                for word in words
-                for corrected in self._corrected(word, builder, forms, joined, excludes=excludes)
-            ]
+            meant = {
+                word: tuple(self._corrected(word, builder, forms, joined, excludes=excludes))
+                for word in dict.fromkeys(words)
+            }
+            words = [corrected for word in words for corrected in meant[word]]
             has_more = builder.rules.context is not None and len(builder.corrected) > before
             if not (has_more and any(word.number == UNKNOWN for word in words)):
                 break
@@ -273,16 +273,18 @@ class WordReader:
         The likeliest are joined first: *acou sttic* rather than *red acou*.
         """
         rules, checked = builder.rules, set[str]()
-        gains = dict[int, float]()
-        for at, (before, word) in enumerate(pairwise(words)):
+        pairs = [*pairwise(words)]
+        gains = dict[tuple[Word, Word], float]()
+        for before, word in dict.fromkeys(pairs):
             unknown = {one.text for one in (before, word) if one.number == UNKNOWN}
             may_check = len(checked | unknown) <= MAX_CORRECTIONS and word != rules.last
             if unknown and may_check and not {before.text, word.text} <= {*covered}:
                 checked |= unknown
-                gains[at] = self._gain_of_joining(before, word, rules)
+                gains[before, word] = self._gain_of_joining(before, word, rules)
+        likely = [at for at, pair in enumerate(pairs) if gains.get(pair, 0.0) > 0]
         joined = set[int]()
-        for at in sorted(gains, key=lambda at: (-gains[at], at)):
-            if gains[at] > 0 and joined.isdisjoint((at - 1, at, at + 1)):
+        for at in sorted(likely, key=lambda at: -gains[pairs[at]]):
+            if joined.isdisjoint((at - 1, at, at + 1)):
                 joined.add(at)
         return [
             Word(f"{word.text} {words[at + 1].text}", UNKNOWN) if at in joined else word

@@ -162,6 +162,8 @@ def test_names_are_found_by_the_names_of_their_signs(index_of):
         ("c sharp", {"sharp", "knife"}, {"c sharp": "c#"}, {}),
         ("dot net", {"net", "asp", "knife"}, {"dot net": ".net"}, {}),
         ("f sharp", {"knife"}, {}, {}),
+        ("C ++", {"plus"}, {}, {}),
+        ("c # safe", {"sharp"}, {}, {}),
     ):
         found = index.search(query)
         assert {hit.id for hit in found} == expected
@@ -442,6 +444,13 @@ def test_a_document_with_the_word_comes_before_those_with_compounds(index_of, pa
     found = index.search("rat")
     assert [hit.id for hit in found] == ["word", "compounds"]
     assert found.interpretation.prefixes.keys() == {"rat"}
+
+
+def test_a_document_with_the_last_word_comes_before_its_completions(index_of):
+    texts = ["der rat der stadt und viele andere lange worte über häuser", *["Rathaus Rathaus"] * 9]
+    index = index_of([*texts, *["Sand"] * 9], language="german", ranker="bm25")
+    found = index.search("rat", prefix="last")
+    assert (found[0].id, found.total) == ("0", 10)
 
 
 def test_languages_without_compounds_have_none(index_of):

@@ -1,12 +1,15 @@
 """Queries of more words than the engine takes at once."""
 
 import random
+from collections import Counter
 
 import numpy as np
 import pytest
 
 from klsa_search.search.engine.evidence import LOCAL
 from klsa_search.search.engine.query_terms import QueryTerms
+from klsa_search.search.query import pieces
+from klsa_search.search.query.corrections import Corrector
 from klsa_search.search.query.parser import MAX_TERMS
 from klsa_search.search.rankers.klsa import rank_klsa
 from klsa_search.search.state.state import open_state
@@ -81,3 +84,23 @@ def test_a_word_that_is_too_long_for_any_index_is_unknown(index, sign):
     results = index.search(f"word001 {sign}{word}")
     assert results.interpretation.unknown == (word,)
     assert bool(results.total) is not bool(sign)
+
+
+@pytest.mark.parametrize("piece", ["1x.", "ab-", "字"])
+def test_a_word_that_is_repeated_is_corrected_once(index, monkeypatch, piece):
+    corrected, read = Counter(), Counter()
+    correction, runs = Corrector.correction, pieces.runs_of
+
+    def counted(self, word, *where):
+        corrected[word] += 1
+        return correction(self, word, *where)
+
+    def read_runs(text, numbers):
+        read[text] += 1
+        return runs(text, numbers)
+
+    monkeypatch.setattr(Corrector, "correction", counted)
+    monkeypatch.setattr(pieces, "runs_of", read_runs)
+    index.search(piece * 500)
+    assert max(corrected.values()) <= 3
+    assert read[piece * 500] == 1
