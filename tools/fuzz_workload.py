@@ -81,6 +81,8 @@ def _call_directly() -> None:
         _native.fold_text(line, characters)
         _native.locate_words(line, characters, np.array([0, 2, 3], np.int32))
     forward.count_parts(numbers, 8)
+    spelling = _native.TermLetters(line, np.array([0, 2, 5], np.int64))
+    spelling.near(0, 2, line, (1, 5), 2, 0, 3)
     forms = _native.QueryForms(100, 8, 8)
     forms.add("pump", 1, 1, False, False, 0, False, [0], [], [], [], {"pump": "pumps"})
     forms.variants("pump")

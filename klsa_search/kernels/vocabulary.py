@@ -17,27 +17,22 @@ from typing import Final, overload
 import numpy as np
 import numpy.typing as npt
 
+from klsa_search import _native
 from klsa_search.analysis.segmentation import characters
 from klsa_search.analysis.unicode import fold_accents, may_have_accents
 from klsa_search.core.array_types import Numbers, SortedTexts
 from klsa_search.core.lazy import lazy_property
 
 _LAST: Final = "\U0010ffff"
-_BITS: Final = 32
-
-_Sets = npt.NDArray[np.uint32]
 
 
-def letter_set(word: str) -> int:
-    """Return the letters of a word as a set of 32 bits.
+def code_points(text: str) -> npt.NDArray[np.uint32]:
+    """Return the code points of a text.
 
-    >>> letter_set("ab") == letter_set("abba")
-    True
+    >>> code_points("ab").tolist()
+    [97, 98]
     """
-    letters = 0
-    for letter in word:
-        letters |= 1 << ord(letter) % _BITS
-    return letters
+    return np.frombuffer(text.encode("utf-32-le"), np.uint32)
 
 
 class TermRun:
@@ -105,13 +100,10 @@ class TermRun:
         return np.fromiter(map(len, self.names), np.int64, len(self.names))
 
     @lazy_property
-    def letters(self) -> _Sets:
-        """The letters of each term, in order of the terms: (n,), see `letter_set`."""
-        text = "".join(self.names)
-        points = np.frombuffer(text.encode("utf-32-le"), "<u4").astype(np.uint32)
-        bits = np.left_shift(np.uint32(1), points % np.uint32(_BITS))
-        starts = np.cumsum(self.lengths) - self.lengths
-        return np.bitwise_or.reduceat(bits, starts) if len(starts) else bits
+    def letters(self) -> _native.TermLetters:
+        """The letters of the terms in order."""
+        starts = np.append(0, np.cumsum(self.lengths))
+        return _native.TermLetters(code_points("".join(self.names)), starts)
 
     @lazy_property
     def _by_ending(self) -> Numbers:

@@ -1,4 +1,7 @@
 // The words of texts and of queries, by tables of the forms met before.
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <numeric>
 #include <optional>
 
@@ -6,6 +9,7 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include "arrays.hpp"
@@ -453,6 +457,99 @@ class QueryForms {
     Terms numbers_;
 };
 
+// Distances of a text of at most 64 letters by optimal string alignment, of all its letters at once [Hyyrö 2003].
+class Alignment {
+  public:
+    explicit Alignment(std::span<const u32> text) : text_(text) {
+        for (size_t at = 0; at < text.size(); at++)
+            if (text[at] < masks_.size()) masks_[text[at]] |= u64(1) << at;
+    }
+
+    // The distance of its first letters from other ones.
+    i64 distance(size_t size, std::span<const u32> letters) const {
+        if (size == 0) return i64(letters.size());
+        u64 more = ~u64(0), less = 0, same = 0, before = 0;  // of two numbers below each other, and of diagonals
+        i64 distance = i64(size);
+        for (const u32 letter : letters) {
+            const u64 mask = mask_of(letter), swapped = ((~same & mask) << 1) & before;
+            same = (((mask & more) + more) ^ more) | mask | less | swapped;
+            const u64 right = less | ~(same | more), left = same & more;
+            distance += i64(right >> (size - 1) & 1) - i64(left >> (size - 1) & 1);
+            more = left << 1 | ~(same | (right << 1 | 1));
+            less = (right << 1 | 1) & same;
+            before = mask;
+        }
+        return distance;
+    }
+
+  private:
+    u64 mask_of(u32 letter) const {
+        if (letter < masks_.size()) return masks_[letter];
+        u64 mask = 0;
+        for (size_t at = 0; at < text_.size(); at++) mask |= u64(text_[at] == letter) << at;
+        return mask;
+    }
+
+    std::span<const u32> text_;
+    std::array<u64, 128> masks_{};
+};
+
+// The letters of terms in order. A set of letters has 32 bits.
+class TermLetters {
+  public:
+    TermLetters(Array1<const u32> letters, Array1<const i64> starts) : letters_(letters), starts_(starts) {
+        require(length(starts) > 0, "starts: is empty");
+        require_offsets(starts, length(letters), "starts");
+        sets_.resize(size_t(length(starts) - 1));
+        for (size_t term = 0; term < sets_.size(); term++)
+            for (const u32 letter : of(i64(term))) sets_[term] |= bit(letter);
+    }
+
+    auto near(i64 first, i64 last, Array1<const u32> text, std::pair<i64, i64> lengths, i64 edits,
+              std::optional<i64> fewer, std::optional<i64> beginning) const {
+        require(0 <= first && first <= last && last <= i64(sets_.size()), "first and last: there are no such terms");
+        std::vector<i64> positions, distances;
+        if (length(text) > 64) return std::tuple(std::move(positions), std::move(distances));
+        const Alignment alignment(span_of(text));
+        const std::vector<u32> sets = sets_of(span_of(text));
+        for (i64 term = first; term < last; term++) {
+            auto letters = of(term);
+            const i64 size = i64(letters.size());
+            if (size < lengths.first || size > lengths.second) continue;
+            const i64 typed =
+                fewer ? std::clamp(size - std::clamp<i64>(*fewer, 0, size), i64(0), length(text)) : length(text);
+            if (std::popcount(sets[typed] & ~sets_[term]) > edits) continue;  // an edit removes one letter at most
+            if (beginning && *beginning < size)
+                letters = letters.first(size_t(std::max<i64>(*beginning, 0)));
+            else if (std::popcount(sets_[term] & ~sets[typed]) > edits)
+                continue;
+            const i64 distance = alignment.distance(size_t(typed), letters);
+            if (distance > edits) continue;
+            positions.push_back(term);
+            distances.push_back(distance);
+        }
+        return std::tuple(std::move(positions), std::move(distances));
+    }
+
+  private:
+    std::span<const u32> of(i64 term) const {
+        return span_of(letters_).subspan(size_t(starts_(term)), size_t(starts_(term + 1) - starts_(term)));
+    }
+
+    static u32 bit(u32 letter) { return u32(1) << letter % 32; }
+
+    // The sets of the first letters of a text, of none to all.
+    static std::vector<u32> sets_of(std::span<const u32> text) {
+        std::vector<u32> sets{0};
+        for (const u32 letter : text) sets.push_back(sets.back() | bit(letter));
+        return sets;
+    }
+
+    Kept<Array1<const u32>> letters_;
+    Kept<Array1<const i64>> starts_;
+    std::vector<u32> sets_;
+};
+
 }  // namespace
 
 void bind_words(nb::module_& module) {
@@ -495,6 +592,25 @@ void bind_words(nb::module_& module) {
 
         marks  start and end of each, ascending
     )");
+    nb::class_<TermLetters>(module, "TermLetters", R"(
+        Finds the terms that are spelt like a text.
+
+        letters  code points of all terms, one after another
+        starts   (n + 1,) where each begins in them, and the end of the last
+    )")
+        .def(nb::init<Array1<const u32>, Array1<const i64>>(), nb::arg("letters"), nb::arg("starts"))
+        .def("near", without_gil(&TermLetters::near), nb::arg("first"), nb::arg("last"), nb::arg("text"),
+             nb::arg("lengths"), nb::arg("edits"), nb::arg("fewer").none() = nb::none(),
+             nb::arg("beginning").none() = nb::none(), R"(
+            Return where terms within some edits of a text are, and their distances.
+
+            By optimal string alignment; of the terms from `first` to `last`.
+            text       code points; nothing is near one of more than 64
+            lengths    of the terms that are compared, the least and the most
+            fewer      compare only as much of the text as a term is long, less this; None: all of it
+            beginning  compare only as many letters of the terms; None: all of them
+            Cost: 1 ns a term, and 20 ns for each with nearly the same letters.
+        )");
     nb::class_<QueryForms>(module, "QueryForms", R"(
         What the words of queries add to their terms, by a table of the forms met before.
 

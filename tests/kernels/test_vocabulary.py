@@ -3,9 +3,10 @@
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from rapidfuzz.distance import OSA
 
 from klsa_search.core.array_types import SortedTexts
-from klsa_search.kernels.vocabulary import StoredVocabulary, Vocabulary, letter_set
+from klsa_search.kernels.vocabulary import StoredVocabulary, Vocabulary, code_points
 
 CHARACTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\n")
 TERMS = st.sets(st.text(CHARACTERS, min_size=1))
@@ -90,11 +91,29 @@ def test_runs_remain_few():
     assert len(vocabulary.runs.runs) < 12
 
 
-def test_letters_and_lengths_are_in_order_of_the_terms():
-    (run,) = Vocabulary(["drag", "wing"]).runs.runs
-    assert run.lengths.tolist() == [4, 4]
-    assert run.letters.tolist() == [letter_set("drag"), letter_set("wing")]
-    assert run.letters.dtype == np.uint32
+TEXTS = st.text("abcé", max_size=9)
+
+
+@given(st.sets(st.text("abcé", min_size=1), min_size=1), TEXTS, st.tuples(*[st.integers(0, 9)] * 2),
+       st.integers(0, 4), st.none() | st.integers(0, 2), st.none() | st.integers(0, 9))  # fmt: skip
+def test_terms_within_some_edits_are_near(terms, text, lengths, edits, fewer, beginning):
+    (run,) = Vocabulary(sorted(terms)).runs.runs
+    assert run.lengths.tolist() == [*map(len, sorted(terms))]
+    near = run.letters.near(0, len(run), code_points(text), lengths, edits, fewer, beginning)
+    expected = []
+    for position, term in enumerate(sorted(terms)):
+        typed = text if fewer is None else text[: max(len(term) - fewer, 0)]
+        distance = OSA.distance(typed, term[:beginning])
+        if lengths[0] <= len(term) <= lengths[1] and distance <= edits:
+            expected.append((position, distance))
+    assert [*zip(*map(np.ndarray.tolist, near), strict=True)] == expected
+
+
+def test_nothing_is_near_a_very_long_text():
+    (run,) = Vocabulary(["a" * 64, "a" * 65]).runs.runs
+    for size, count in ((64, 2), (65, 0)):
+        positions, _ = run.letters.near(0, 2, code_points("a" * size), (1, 99), 1)
+        assert len(positions) == count
 
 
 def test_a_vocabulary_without_new_terms_stays_the_same():

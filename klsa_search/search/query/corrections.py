@@ -117,7 +117,7 @@ class Corrector:
     """Corrects words by the terms of one snapshot; thread-safe.
 
     The first correction costs 0.1 s per million terms, each word some 2 ms, most of it for reading
-    documents; the corrections of 16,384 words are cached. Memory: 20 bytes a term.
+    documents; the corrections of 16,384 words are cached. Memory: 60 bytes a term.
     """
 
     def __init__(self, pieces: PieceCache) -> None:

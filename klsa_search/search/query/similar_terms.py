@@ -16,12 +16,12 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
-from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
 from klsa_search.analysis.analyzer import Analyzer
+from klsa_search.analysis.terms import LONGEST_WORD
 from klsa_search.core.array_types import Numbers
-from klsa_search.kernels.vocabulary import TermRun, letter_set
+from klsa_search.kernels.vocabulary import TermRun, code_points
 from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.query.term_dictionary import ENDING, TermDictionary, most_frequent_case
@@ -99,7 +99,8 @@ class SimilarTerms:
 
         word  folded
         With the number of edits, and half a one for each letter by which the term is shorter.
-        Cost: 20 ns for each term with the same first letter, for a new word or new terms.
+        Cost: 20 ns for each term with the same first letter, for a new word or new terms; none is
+        near a word of more than 64 letters.
         """
         numbers, all_distances = list[Numbers](), list[Distances]()
         key = word, self._analyzer.term(word), edits
@@ -118,32 +119,31 @@ class SimilarTerms:
         self, run: TermRun, word: str, stem: str, edits: int
     ) -> tuple[Numbers, Distances]:
         length, shortest = len(word), max(len(word) - ENDING, 2)
-        beginnings = {size: word[:size] for size in range(shortest, length + edits + 1)}
-        stems = dict.fromkeys(range(len(stem) - edits, len(stem) + edits + 1), stem)
-        compared = [(beginnings, 0.5), (stems, 0.0)]
+        around = max(len(stem) - edits, 1), len(stem) + edits
+        compared = [(word, (shortest, length + edits), 0, 0.5), (stem, around, None, 0.0)]
         if length <= SHORT_WORD:  # longer ones may have two edits
             # A letter is missing before the ending that a stem lacks: *mose* and *mous(e)*.
-            shorter = {size: word[: size - 1] for size in range(shortest + 1, length + 1)}
-            compared.append((shorter, 0.5))
+            compared.append((word, (shortest + 1, length), 1, 0.5))
         return _nearest(
             (positions, distances + missing * np.maximum(length - run.lengths[positions], 0))
-            for texts, missing in compared
-            for positions, distances in _within(run, word, texts, edits)
+            for text, lengths, fewer, missing in compared
+            for positions, distances in (
+                run.letters.near(same.start, same.stop, code_points(text), lengths, edits, fewer)
+                for same in map(run.beginning_with, first_letters(word))
+            )
         )
 
     def begun(self, beginning: str) -> tuple[Numbers, Distances]:
         """Return terms with a beginning at one edit of a folded text at most: see `near`."""
-        begun = list[tuple[Numbers, npt.NDArray[np.uint8]]]()
+        begun = list[tuple[Numbers, Numbers]]()
+        letters, size = code_points(beginning), len(beginning)
         for run in self._runs:
             same = run.beginning_with(beginning[:1])
-            missing = ~run.letters[same] & np.uint32(letter_set(beginning))
-            positions = same.start + np.flatnonzero(np.bitwise_count(missing) <= 1)
-            names = [run.names[position] for position in positions.tolist()]
-            for length in range(max(len(beginning) - 1, 1), len(beginning) + 2):
-                beginnings = [name[:length] for name in names]
-                distances = _distances([beginning] * len(names), beginnings, 1)
-                within = distances <= 1
-                begun.append((run.numbers[positions[within]], distances[within]))
+            for length in range(max(size - 1, 1), size + 2):
+                positions, distances = run.letters.near(
+                    same.start, same.stop, letters, (1, LONGEST_WORD), 1, beginning=length
+                )
+                begun.append((run.numbers[positions], distances))
         return _nearest(begun)
 
     def priors(self, terms: Numbers, distances: Distances) -> dict[int, float]:
@@ -185,27 +185,6 @@ class SimilarTerms:
         return None if math.isinf(least) else WrittenTerm(most_frequent_case(forms, form), least)
 
 
-def _within(
-    run: TermRun, word: str, texts: Mapping[int, str], edits: int
-) -> Iterator[tuple[Numbers, npt.NDArray[np.uint8]]]:
-    """Yield where terms within some edits of the text of their length are, with their distances."""
-    sets = np.zeros(max(texts) + 1, np.uint32)
-    for length, text in texts.items():
-        sets[max(length, 0)] = letter_set(text)
-    for same_start in map(run.beginning_with, first_letters(word)):
-        lengths = run.lengths[same_start]
-        positions = np.flatnonzero((lengths >= min(texts)) & (lengths <= max(texts)))
-        # An edit adds and removes at most one letter each.
-        of_text, of_term = sets[lengths[positions]], run.letters[same_start][positions]
-        added, removed = (np.bitwise_count(one) for one in (of_term & ~of_text, of_text & ~of_term))
-        positions = same_start.start + positions[(added <= edits) & (removed <= edits)]
-        names = [run.names[position] for position in positions.tolist()]
-        typed = [texts[length] for length in run.lengths[positions].tolist()]
-        distances = _distances(typed, names, edits)
-        within = distances <= edits
-        yield positions[within], distances[within]
-
-
 def first_letters(word: str) -> Iterable[str]:
     """Return beginnings of what is meant by a word: errors rarely change the first letter."""
     beginnings = (word[:1], word[1::-1], _ALIKE_FIRST.get(word[:1], ""))
@@ -220,19 +199,6 @@ def _nearest(
     order = np.lexsort((distances, terms))
     first = np.diff(terms[order], prepend=-1) > 0
     return terms[order][first], distances[order][first].astype(np.float64)
-
-
-def _distances(words: list[str], names: list[str], edits: int) -> npt.NDArray[np.uint8]:
-    """Return the distance of each word from its name: (n,). Above some edits, any such number."""
-    if len({*words}) != 1:
-        distances = process.cpdist(
-            words, names, scorer=OSA.distance, score_cutoff=edits, dtype=np.uint8
-        )
-    else:  # the same word is prepared once
-        (distances,) = process.cdist(
-            words[:1], names, scorer=OSA.distance, score_cutoff=edits, dtype=np.uint8
-        )
-    return np.asarray(distances, np.uint8)
 
 
 def cost(word: str, meant: str, edits: int) -> float:
