@@ -109,16 +109,15 @@ def list_(config: Path | None, as_json: bool, **options: Any) -> None:
             f"no key file at `{path}`, so no API key is required; create one with `klsa-keys add "
             "NAME`"
         )
-    keys, uses = read_keys(path), KeyUses(path)
-    shown = {"name", "scopes", "indexes", "created", "expires"}
+    uses, shown = KeyUses(path), {"name", "scopes", "indexes", "created", "expires"}
+    used = [(key, uses.last(key)) for key in read_keys(path)]
     facts = [
         key.model_dump(mode="json", include=shown)
-        | {"user": key.is_user}
-        | {"used": None if (used := uses.last(key)) is None else used.isoformat()}
-        for key in keys
+        | {"user": key.is_user, "used": last and last.isoformat()}
+        for key, last in used
     ]
     titles = ("name", "kind", "scopes", "indexes", "created", "expires", "used")
-    rows = [_row(key, uses.last(key)) for key in keys]
+    rows = [_row(key, last) for key, last in used]
     nothing = f"{path} has no keys: all requests that need one are refused"
     write_list(as_json, facts, titles, rows, nothing)
 

@@ -237,7 +237,8 @@ def default_of(field: FieldInfo) -> str:
 
 
 def _setting_option(name: str, field: FieldInfo, default: str | None) -> Callable[[F], F]:
-    kind, sentence = _only(field.annotation), _sentence(field)
+    kind, description = _only(field.annotation), field.description or ""
+    sentence = description[:1].upper() + description[1:]
     if name == "extra_stop_words":
         return click.option(
             flag_of(name, field),
@@ -276,12 +277,6 @@ def text_of_file(file: Path, field: str) -> str:
         raise SettingsError(
             f"{file} is not UTF-8 ({error}); save it as UTF-8", field=field
         ) from None
-
-
-def _sentence(field: FieldInfo) -> str:
-    """Return the description of a setting, with a capital letter."""
-    description = field.description or ""
-    return description[:1].upper() + description[1:]
 
 
 def _words(file: Path) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from klsa_search.cli.output import Cell, Marked, echo, numbers, wrapped, write_table
+from klsa_search.core.wording import counted
 
 if TYPE_CHECKING:
     from klsa_search.search.explain.explanation import Explanation
@@ -20,46 +21,40 @@ def write_explanation(explanation: Explanation, rerank: RerankScore | None = Non
 
     rerank  rank and score by a reranker, which are not part of the score
     """
-    rows = [("score", _number(explanation.score), _facts(explanation))]
-    if explanation.lexical is not None:
-        terms = (f"{term.term} {_number(term.value)}" for term in explanation.lexical.terms)
-        rows.append(("lexical", _number(explanation.lexical.value), ", ".join(terms)))
-    if explanation.coverage is not None:
-        covered = (
+    parts = [("score", explanation.score, _facts(explanation))]
+    if (lexical := explanation.lexical) is not None:
+        terms = (f"{term.term} {_number(term.value)}" for term in lexical.terms)
+        parts.append(("lexical", lexical.value, ", ".join(terms)))
+    if (coverage := explanation.coverage) is not None:
+        terms = (
             f"{term.term} {_number(term.value)}"
             f"{_named(' near', [neighbour.id for neighbour in term.neighbours])}"
-            for term in explanation.coverage.terms
+            for term in coverage.terms
         )
-        rows.append(("coverage", _number(explanation.coverage.value), ", ".join(covered)))
-    if explanation.latent is not None:
-        terms = (f"{term.term} {_number(term.value)}" for term in explanation.latent.terms)
-        rows.append(("latent", _number(explanation.latent.value), ", ".join(terms)))
-    if explanation.expansion is not None:
+        parts.append(("coverage", coverage.value, ", ".join(terms)))
+    if (latent := explanation.latent) is not None:
+        terms = (f"{term.term} {_number(term.value)}" for term in latent.terms)
+        parts.append(("latent", latent.value, ", ".join(terms)))
+    if (expansion := explanation.expansion) is not None:
         seeds = [
             f"{seed.id} {_number(seed.value)}{_named('', [one.term for one in seed.shared])}"
-            for seed in explanation.expansion.seeds
+            for seed in expansion.seeds
         ]
-        rest = [f"others {_number(explanation.expansion.remainder)}"] if seeds else []
-        rows.append(("expansion", _number(explanation.expansion.value), ", ".join(seeds + rest)))
-    if explanation.undivided is not None:
-        rows.append(
-            (explanation.ranker, _number(explanation.undivided.value), "not divided into parts")
-        )
-    if explanation.passage is not None:
-        rows.append(
-            ("passage", _number(explanation.passage.value), explanation.passage.explanation.id)
-        )
-    if explanation.vector is not None:
-        cosine = explanation.vector.cosine
-        fact = "no vector" if cosine is None else f"cosine {_number(cosine)}"
-        rows.append(
-            ("vector", _number(explanation.vector.value), f"{explanation.vector.space}: {fact}")
-        )
+        rest = [f"others {_number(expansion.remainder)}"] if seeds else []
+        parts.append(("expansion", expansion.value, ", ".join(seeds + rest)))
+    if (undivided := explanation.undivided) is not None:
+        parts.append((explanation.ranker, undivided.value, "not divided into parts"))
+    if (passage := explanation.passage) is not None:
+        parts.append(("passage", passage.value, passage.explanation.id))
+    if (vector := explanation.vector) is not None:
+        fact = "no vector" if vector.cosine is None else f"cosine {_number(vector.cosine)}"
+        parts.append(("vector", vector.value, f"{vector.space}: {fact}"))
     for effect in explanation.rules:
         did = f"position {effect.position}" if effect.factor is None else f"times {effect.factor:g}"
-        rows.append(("rule", _number(effect.value), f"{effect.rule}: {did}"))
+        parts.append(("rule", effect.value, f"{effect.rule}: {did}"))
     if rerank is not None:
-        rows.append(("rerank", _number(rerank.score), f"rank {rerank.rank} before"))
+        parts.append(("rerank", rerank.score, f"rank {rerank.rank} before"))
+    rows = [(part, _number(value), of_what) for part, value, of_what in parts]
     write_table(["part", *numbers("value"), *wrapped("of what")], rows)
 
 
@@ -146,11 +141,10 @@ def write_results(results: SearchResults, sort: Sequence[str] = ()) -> None:
         echo(f"warning: {warning}", err=True)
     if results.truncated:
         echo("more passages match than fit; raise --max-tokens to see them")
-    if results.hits:
-        for hit in results:
-            if hit.explanation is not None:
-                echo()
-                write_explanation(hit.explanation, hit.rerank)
+    for hit in results:
+        if hit.explanation is not None:
+            echo()
+            write_explanation(hit.explanation, hit.rerank)
     for name, facet in results.facets.items():
         echo()
         counts = [(str(value), str(count)) for value, count in facet.values]
@@ -188,7 +182,5 @@ def _texts(hit: Hit) -> tuple[Cell, Cell]:
 def _location(hit: Hit) -> str:
     """Return heading, page and further passages of the best passage of a long document."""
     page = None if hit.page is None else f"page {hit.page}"
-    more = None
-    if hit.more_passages:
-        more = f"{hit.more_passages} more passage{'s' if hit.more_passages > 1 else ''}"
+    more = hit.more_passages and counted(hit.more_passages, "more passage")
     return "".join(f" › {part}" for part in (hit.heading, page, more) if part)

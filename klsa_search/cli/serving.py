@@ -26,13 +26,7 @@ from klsa_search.cli.main import explain, log_as_text, trust_tokenizers
 from klsa_search.cli.output import echo
 from klsa_search.core.child_processes import stop_with_parent
 from klsa_search.errors import KlsaError, StoreError
-from klsa_search.service.application import (
-    create_app,
-    keys_of,
-    open_resources,
-    opener_of,
-    writes_without_key,
-)
+from klsa_search.service.application import create_app, keys_of, open_resources, opener_of
 from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.open_indexes import OpenIndexes
 from klsa_search.service.request_log import CHANGES, REQUESTS, JsonLog
@@ -70,8 +64,7 @@ def serve_until_stopped(
             loopback = is_loopback(listener)
             keys = keys_of(settings, loopback=loopback)
             address = _address(listener, "https" if settings.tls_certificate else "http")
-            keyless = writes_without_key(settings, loopback=loopback)
-            _announce(served, settings, address, keys, keyless=keyless)
+            _announce(served, settings, address, keys)
             raise_descriptor_limit()
             if settings.workers > 1:
                 open_indexes.close()
@@ -167,14 +160,14 @@ def configure_logging(settings: ServiceSettings) -> Report:
     return partial(log.info, "%s")
 
 
-def _writes(settings: ServiceSettings, keys: Keys, *, keyless: bool) -> str:
+def _writes(settings: ServiceSettings, keys: Keys) -> str:
     if settings.follow is not None:
         return f"off (this service follows {settings.follow})"
     if settings.writable is False:
         return "off (--writable allows them)"
     if keys.needed:
         return "allowed with an API key of scope write (--read-only turns them off)"
-    if keyless:
+    if "write" in keys.keyless.scopes:
         return "allowed without a key (--read-only turns them off)"
     return "off without a key (--writable allows them)"
 
@@ -241,13 +234,8 @@ def _address(listener: socket.socket, scheme: str) -> str:
     return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
-def _announce(
-    names: Sequence[str], settings: ServiceSettings, address: str, keys: Keys, *, keyless: bool
-) -> None:
-    """Print the address, an example request, and what is allowed with and without keys.
-
-    keyless  whether requests without a key may write
-    """
+def _announce(names: Sequence[str], settings: ServiceSettings, address: str, keys: Keys) -> None:
+    """Print the address, an example request, and what is allowed with and without keys."""
     key = "-H 'Authorization: Bearer KEY' " if keys.needed else ""
     echo(f"Serving {', '.join(names) or 'no index yet'} at {address} (stop with Ctrl-C)")
     echo(f"API documentation: {address}/docs")
@@ -263,8 +251,8 @@ def _announce(
         if settings.writable is not False:
             body = '{"name": "NAME"}'
             echo(f"or: curl {key}-H 'Content-Type: application/json' {address}/indexes -d '{body}'")
-    echo(f"Writes: {_writes(settings, keys, keyless=keyless)}")
-    allowed = "search and write" if keyless else "search"
+    echo(f"Writes: {_writes(settings, keys)}")
+    allowed = "search and write" if "write" in keys.keyless.scopes else "search"
     off = (
         f"off (no API keys): anyone who can reach this port can {allowed}; "
         f"`{settings.add_key_command}` turns it on"

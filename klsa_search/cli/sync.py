@@ -9,7 +9,7 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from os import sep
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -94,7 +94,8 @@ def _watch(
     if collection.root is None:
         raise click.UsageError(f"--watch needs a file or folder, and {collection.name} is neither")
     ticks = ticks_of(collection.root)
-    with until_interrupted():
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
         follow(
             index,
             collection,
@@ -102,6 +103,10 @@ def _watch(
             lambda result: _write(index, collection, result, ids=ids),
             max_delete=max_delete,
         )
+    except KeyboardInterrupt:
+        echo("stopped watching", err=True)
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _write(
@@ -242,15 +247,3 @@ def _identity(path: Path) -> tuple[int, int] | None:
         status = path.stat()
         return status.st_dev, status.st_ino
     return None
-
-
-@contextmanager
-def until_interrupted() -> Iterator[None]:
-    """End the block at Ctrl-C or SIGTERM, without an error."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    except KeyboardInterrupt:
-        echo("stopped watching", err=True)
-    finally:
-        signal.signal(signal.SIGTERM, before)

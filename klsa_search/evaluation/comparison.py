@@ -60,7 +60,7 @@ def paired_t_test(differences: Differences) -> float:
     """
     if len(differences) < 2 or not differences.any():
         return 1.0
-    if _are_equal(differences):
+    if np.ptp(differences) <= _ROUNDING * np.abs(differences).max():
         return 0.0
     # The import takes half a second, so only a comparison pays it.
     from scipy.stats import ttest_1samp
@@ -85,10 +85,6 @@ def confidence_interval(
     mean, error = values.mean(), values.std(ddof=1) / np.sqrt(len(values))
     reach = t.ppf(0.975, len(values) - 1) * error
     return float(max(mean - reach, within[0])), float(min(mean + reach, within[1]))
-
-
-def _are_equal(differences: Differences) -> bool:
-    return bool(np.ptp(differences) <= _ROUNDING * np.abs(differences).max())
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

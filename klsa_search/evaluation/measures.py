@@ -116,7 +116,13 @@ def read_run(path: Path) -> list[Ranking]:
                 f"{where}: document {document} appears twice for query {query}; keep one"
             )
         scores[document] = _score(score, where)
-    return [_sorted(query, scores) for query, scores in by_query.items()]
+    rankings = []
+    for query, by_document in by_query.items():
+        ids = np.array(sorted(by_document, reverse=True), dtype=object)
+        values = np.array([by_document[document] for document in ids], dtype=np.float32)
+        order = np.argsort(-values, kind="stable")
+        rankings.append(Ranking(query, tuple(ids[order]), values[order]))
+    return rankings
 
 
 def _score(digits: str, where: str) -> float:
@@ -129,13 +135,6 @@ def _score(digits: str, where: str) -> float:
             f"{where}: the score {digits} is beyond what 32 bits hold; scale the scores"
         )
     return score
-
-
-def _sorted(query: str, by_document: Mapping[str, float]) -> Ranking:
-    ids = np.array(sorted(by_document, reverse=True), dtype=object)
-    scores = np.array([by_document[document] for document in ids], dtype=np.float32)
-    order = np.argsort(-scores, kind="stable")
-    return Ranking(query, tuple(ids[order]), scores[order])
 
 
 def distinct_scores(scores: Scores) -> npt.NDArray[np.float32]:

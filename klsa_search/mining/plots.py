@@ -64,7 +64,8 @@ def draw_map(index: Index, path: Path) -> None:
     Raise QueryError; for other errors see `save_figure`.
     """
     drawn = document_map(index, words=_WORDS)
-    titles = _short_titles(index, drawn) if len(drawn) <= _LABELLED else []
+    documents = index.documents_at(drawn.doc_ids.tolist()) if len(drawn) <= _LABELLED else []
+    titles = [shorten(one.title or one.id, _LETTERS, placeholder="…") for one in documents]
     words = [] if titles else [word for one in drawn.clusters for word in one.words]
     shown = [index.name, *titles, *words]
     with save_figure(path, 7.2, 7.2, shown) as figure:
@@ -98,13 +99,6 @@ PICTURES: Final[Mapping[str, Callable[[Index, Path], None]]] = MappingProxyType(
     {"spectrum": draw_spectrum, "map": draw_map}
 )
 """Figures of an index, by name."""
-
-
-def _short_titles(index: Index, drawn: DocumentMap) -> list[str]:
-    documents = index.documents_at(drawn.doc_ids.tolist())
-    return [
-        shorten(document.title or document.id, _LETTERS, placeholder="…") for document in documents
-    ]
 
 
 def _write_titles(axes: Any, titles: Sequence[str], positions: Matrix) -> None:

@@ -54,13 +54,12 @@ from klsa_search.service.routes import (
     documents,
     evaluation,
     exports,
-    files,
     health,
     indexes,
     mining,
     rules,
     search,
-    sync,
+    sources,
 )
 from klsa_search.service.schemas import errors
 from klsa_search.service.served_index import IndexOpener
@@ -82,8 +81,7 @@ ROUTERS: Final = (
     exports.router,
     documents.reading_router,  # after other routes of documents, as IDs may contain slashes
     documents.router,
-    files.router,
-    sync.router,
+    sources.router,
     indexes.reading_router,
     indexes.writing_router,
     rules.reading_router,
@@ -170,10 +168,8 @@ def create_app(
     metrics, signer = Metrics(shared), Signer(shared.open_indexes.home)
     tokens, sessions = TenantTokens(signer), Sessions(signer)
     app.state.resources, app.state.page = shared, page
-    app.state.metrics, app.state.write_failures = (
-        metrics,
-        WriteFailures(metrics, shared.open_indexes.home),
-    )
+    app.state.metrics = metrics
+    app.state.write_failures = WriteFailures(metrics, shared.open_indexes.home)
     app.state.signer, app.state.tenant_tokens, app.state.sessions = signer, tokens, sessions
     app.state.sign_in = SignIn(shared.keys)
     hosts = {settings.host, *settings.allowed_hosts, *names_of_this_machine()}
@@ -278,11 +274,10 @@ def keys_of(settings: ServiceSettings, *, loopback: bool) -> Keys:
 
     SettingsError if other machines could reach the service without a key.
     """
-    keyless = {
-        "search",
-        "metrics",
-        *(["write"] if writes_without_key(settings, loopback=loopback) else []),
-    }
+    may_write = settings.writable
+    if may_write is None:  # by default not behind a proxy
+        may_write = loopback and not (settings.allowed_hosts or settings.trusted_proxies)
+    keyless = {"search", "metrics", *(["write"] if may_write else [])}
     changes = ChangeNotices(settings.home) if settings.keys is None else None
     keys = Keys(settings.keys_file, keyless, changes)
     if not (keys.needed or settings.allow_no_keys or loopback):
@@ -293,13 +288,6 @@ def keys_of(settings: ServiceSettings, *, loopback: bool) -> Keys:
             field="host",
         )
     return keys
-
-
-def writes_without_key(settings: ServiceSettings, *, loopback: bool) -> bool:
-    """Return whether requests without a key may write; by default not behind a proxy."""
-    if settings.writable is None:
-        return loopback and not (settings.allowed_hosts or settings.trusted_proxies)
-    return settings.writable
 
 
 def _replications(settings: ServiceSettings) -> list[Replication]:

@@ -47,8 +47,7 @@ MAX_LIGHT_COST: Final = 15.0
 class IndexService:
     """Runs calls of one request on indexes in threads, and encodes their answers as JSON there.
 
-    shared  state of the application: its resources, metrics and failures of writes
-    access  what the request may do
+    shared  state of the application
     state   of the request; it gets the name of the used index
     """
 
@@ -56,6 +55,7 @@ class IndexService:
         resources: Resources = shared.resources
         self.access = access
         self.open_indexes = resources.open_indexes
+        self.keys = resources.keys
         self.jobs = resources.jobs
         self.metrics: Metrics = shared.metrics
         self.recorder = resources.recorder

@@ -67,9 +67,7 @@ def prefers_html(accept: str) -> bool:
 class SearchPage:
     """The start page and its files.
 
-    title        of the page
-    logo         image in place of that of klsa-search
-    front_index  name of the index that is opened: see the setting
+    logo, front_index  see the settings
     SettingsError for a logo of another format; OSError if it cannot be read.
     """
 
@@ -85,7 +83,14 @@ class SearchPage:
         if logo is not None:
             start = _MARK.sub(f'<img src="page/{_LOGO}" height="26" alt="">', start)
             start = start.replace(_ICON, f'<link rel="icon" href="page/{_LOGO}">')
-            self._logo = _image(logo)
+            kind = _IMAGES.get(logo.suffix.lower())
+            if kind is None:
+                raise SettingsError(
+                    f"logo = `{logo}`: its suffix is none of {', '.join(_IMAGES)}; convert the "
+                    "image",
+                    field="logo",
+                )
+            self._logo = Response(logo.read_bytes(), media_type=kind, headers=_HEADERS)
         self._start = start
         self._tag = f'"{hashlib.sha256(self._start.encode()).hexdigest()[:16]}"'
 
@@ -106,14 +111,3 @@ class SearchPage:
             response.headers["Content-Type"] = f"{kind}; charset=utf-8"
         response.headers.update(_HEADERS)
         return response
-
-
-def _image(path: Path) -> Response:
-    """Return the response with a logo; SettingsError, OSError."""
-    kind = _IMAGES.get(path.suffix.lower())
-    if kind is None:
-        raise SettingsError(
-            f"logo = `{path}`: its suffix is none of {', '.join(_IMAGES)}; convert the image",
-            field="logo",
-        )
-    return Response(path.read_bytes(), media_type=kind, headers=_HEADERS)

@@ -11,22 +11,18 @@ from klsa_search.service.analytics.recorder import Recorder
 from klsa_search.service.background import BackgroundWork, PeriodicTask, Replication
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.middleware.auth import Keys
+from klsa_search.service.middleware.bodies import remove_abandoned
 from klsa_search.service.middleware.clients import Rates
 from klsa_search.service.open_indexes import OpenIndexes
-from klsa_search.service.received_files import remove_abandoned
 
 
 @dataclass(frozen=True, kw_only=True)
 class Resources:
     """What all requests of an application share.
 
-    admission     threads for requests
-    heavy         threads for expensive requests
-    rates         rate limit of each client; None if there is none
-    writes        queue of writes; None if the service is read-only
-    jobs          refits and compactions of indexes; None if there are none
-    replications  backups of the indexes, and following of others
-    recorder      of analytics; None if they are off
+    heavy     threads for expensive requests; `admission` has those for others
+    writes    None if the service is read-only
+    recorder  of analytics
     """
 
     open_indexes: OpenIndexes

@@ -149,11 +149,11 @@ class _JoinedWrites:
 
 def log_no_cancellations() -> None:
     """Keep the tracebacks of requests that the end of the service cancels out of the log."""
-    logging.getLogger("uvicorn.error").addFilter(_is_no_cancellation)
-
-
-def _is_no_cancellation(record: logging.LogRecord) -> bool:
-    return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))
+    logging.getLogger("uvicorn.error").addFilter(
+        lambda record: (
+            not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))
+        )
+    )
 
 
 def raise_descriptor_limit() -> None:

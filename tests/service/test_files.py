@@ -22,14 +22,14 @@ from klsa_search.collection.files.sandbox import Limits
 from klsa_search.core.child_processes import start_worker
 from klsa_search.errors import CollectionError, StoreError
 from klsa_search.indexing.build import build
-from klsa_search.service import file_reading, received_files
+from klsa_search.service import file_reading
 from klsa_search.service.admission import Admission, Writes
 from klsa_search.service.file_reading import FileReader, FileTask
 from klsa_search.service.index_service import IndexService
 from klsa_search.service.middleware import bodies
 from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.resources import Resources
-from klsa_search.service.routes import document_lines, files
+from klsa_search.service.routes import document_lines, sources
 from klsa_search.storage.columns.declared import DeclaredFields
 from tests.support.application import app_of_indexes
 from tests.support.client import AppClient
@@ -176,13 +176,13 @@ def test_a_preview_adds_nothing(writer, home):
 
 
 def test_batches_are_stored_one_by_one(writer, home, monkeypatch):
-    monkeypatch.setattr(files, "BATCH_DOCUMENTS", 10)
+    monkeypatch.setattr(sources, "BATCH_DOCUMENTS", 10)
     rows = [json.dumps({"id": f"m{n}", "text": f"word {n}"}) for n in range(35)]
     assert read(writer, "many.jsonl", "\n".join(rows))["log_position"] == 35
 
 
 def test_documents_are_not_replaced_by_those_without_a_misspelt_column(writer, home, monkeypatch):
-    monkeypatch.setattr(files, "BATCH_DOCUMENTS", 10)
+    monkeypatch.setattr(sources, "BATCH_DOCUMENTS", 10)
     rows = "\n".join(json.dumps({"id": f"m{n}", "text": f"word {n}"}) for n in range(35))
     read(writer, "many.jsonl", rows)
     columns = {"id": "id", "text": "txet"}
@@ -194,7 +194,7 @@ def test_documents_are_not_replaced_by_those_without_a_misspelt_column(writer, h
 
 
 def test_an_error_says_how_many_documents_were_added_before(writer, monkeypatch):
-    monkeypatch.setattr(files, "BATCH_DOCUMENTS", 10)
+    monkeypatch.setattr(sources, "BATCH_DOCUMENTS", 10)
     rows = [json.dumps({"id": f"m{n}", "text": f"word {n}"}) for n in range(35)]
     write, batches = IndexService.write, []
 
@@ -210,7 +210,7 @@ def test_an_error_says_how_many_documents_were_added_before(writer, monkeypatch)
 
 
 def test_a_column_that_few_records_have_is_not_misspelt(writer, monkeypatch):
-    monkeypatch.setattr(files, "BATCH_DOCUMENTS", 10)
+    monkeypatch.setattr(sources, "BATCH_DOCUMENTS", 10)
     rows = [json.dumps({"id": f"m{n}", "text": f"word {n}"}) for n in range(35)]
     rare = json.dumps({"id": "m5000", "note": "rare"})
     columns = {"id": "id", "text": "note"}
@@ -232,7 +232,7 @@ def test_a_preview_says_nothing_about_writes(writer, home):
 
 def test_a_read_only_index_refuses_before_the_body_is_received(tmp_path, client_of, monkeypatch):
     build(DOCUMENTS, name="tiny", home=tmp_path, dimensions=3, spectral="von-neumann").close()
-    monkeypatch.setattr(received_files, "spool", None)
+    monkeypatch.setattr(bodies, "spool", None)
     client = client_of(tmp_path, writes=Writes())
     assert failure_of(sent(client, "a.csv", TABLE), 403)["code"] == "writing_refused"
 
@@ -242,7 +242,7 @@ def test_an_alias_that_moves_between_batches_splits_nothing(
     two_home, tmp_path, indexes_of, monkeypatch, path
 ):
     home = shutil.copytree(two_home, tmp_path / "two")
-    monkeypatch.setattr(files, "BATCH_DOCUMENTS", 10)
+    monkeypatch.setattr(sources, "BATCH_DOCUMENTS", 10)
     monkeypatch.setattr(document_lines, "BATCH_DOCUMENTS", 10)
     open_indexes = indexes_of(home)
     open_indexes.set_alias("now", "first")
@@ -376,8 +376,8 @@ def test_a_service_starts_without_a_folder_of_temporary_files(monkeypatch):
     def gettempdir():
         raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found")
 
-    monkeypatch.setattr(received_files, "gettempdir", gettempdir)
-    received_files.remove_abandoned()
+    monkeypatch.setattr(bodies, "gettempdir", gettempdir)
+    bodies.remove_abandoned()
 
 
 def test_a_full_folder_of_temporary_files_is_named(writer, monkeypatch):

@@ -94,7 +94,7 @@ def test_a_sync_that_takes_longer_than_its_request_continues(indexes_of, home, m
         assert late.wait(PATIENCE)
         yield from reading.documents_of_lines(body)
 
-    monkeypatch.setattr("klsa_search.service.routes.sync.documents_of_lines", slow)
+    monkeypatch.setattr("klsa_search.service.routes.sources.documents_of_lines", slow)
     writes = Writes(request_timeout=0.05)
     slow_writer = AppClient(app_of_indexes(indexes_of(home), writes=writes))
     answer = sent(slow_writer, [*before.values(), {"id": "new", "text": "new"}])

@@ -121,7 +121,6 @@ class Rates:
     """A token bucket for each client; for use by one event loop.
 
     rate   requests per second
-    clock  returns seconds
     burst  size of the bucket, at least 1; by default that of a second
     """
 

@@ -59,13 +59,9 @@ _PREFLIGHT_AGE: Final = 86_400  # seconds that a browser keeps the answer to a C
 class Guard:
     """ASGI middleware that admits requests; `state` of those has ID and access.
 
-    admission       refuses requests while its queue is full
-    authentication  gives requests their access
-    rates           rate limit of each client; by default none
-    hosts           accepted host names; by default any
-    origins         origins of pages that may send cross-origin requests
-    exposed         headers of answers that such pages may read
-    observers       of answered requests
+    admission  refuses requests while its queue is full
+    origins    origins of pages that may send cross-origin requests
+    exposed    headers of answers that such pages may read
     """
 
     def __init__(

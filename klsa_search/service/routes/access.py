@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_args
 
 from fastapi import Request, Response
@@ -16,7 +17,7 @@ from klsa_search.search.filters.masks import FilterLike
 from klsa_search.service.dependencies import Service, router_for
 from klsa_search.service.index_service import IndexService
 from klsa_search.service.keys import Scope, add_key, change_password, read_keys, revoke_key
-from klsa_search.service.middleware.auth import Access, Keys, SignIn
+from klsa_search.service.middleware.auth import Access, SignIn
 from klsa_search.service.middleware.clients import address_of
 from klsa_search.service.resources import Resources
 from klsa_search.service.schemas.base import Answer, Name, RequestModel
@@ -57,12 +58,8 @@ class SessionAnswer(Answer):
     @classmethod
     def of(cls, access: Access, *, signed_in: bool) -> SessionAnswer:
         """Describe the access of a request."""
-        return cls(
-            key=access.key,
-            scopes=sorted(access.scopes),
-            is_user=access.is_user,
-            signed_in=signed_in,
-        )
+        scopes = sorted(access.scopes)
+        return cls(key=access.key, scopes=scopes, is_user=access.is_user, signed_in=signed_in)
 
 
 @router.get("/session", summary="Get the session")
@@ -161,57 +158,45 @@ class PasswordAnswer(Answer):
 
 
 @users_router.get("/users", summary="List users")
-async def users(request: Request, service: Service) -> UsersAnswer:
+async def users(service: Service) -> UsersAnswer:
     """Return the users who can sign in by name and password."""
-    keys = await _run(service, request, lambda keys: read_keys(keys.path))
+    keys = await _run(service, read_keys)
     by_name = sorted((key for key in keys if key.is_user), key=lambda user: user.name)
     return UsersAnswer(users=[UserAnswer.model_validate(user) for user in by_name])
 
 
 @users_router.post("/users", summary="Add a user", status_code=201)
-async def add(
-    request: Request, response: Response, body: UserBody, service: Service
-) -> PasswordAnswer:
+async def add(response: Response, body: UserBody, service: Service) -> PasswordAnswer:
     """Add a user, and return its password.
 
     To give a user another password, delete it and add it again, which ends its sessions.
     """
     response.headers["Cache-Control"] = "no-store"
-
-    def work(keys: Keys) -> str:
-        return add_key(keys.path, body.name, body.scopes, body.indexes, is_user=True)
-
-    return PasswordAnswer(name=body.name, password=await _run(service, request, work))
+    password = await _run(
+        service, lambda path: add_key(path, body.name, body.scopes, body.indexes, is_user=True)
+    )
+    return PasswordAnswer(name=body.name, password=password)
 
 
 @users_router.delete("/users/{name}", summary="Delete a user")
-async def delete(request: Request, name: str, service: Service) -> UsersAnswer:
+async def delete(name: str, service: Service) -> UsersAnswer:
     """Delete a user, whose sessions end, and return the others."""
-
-    def work(keys: Keys) -> None:
-        revoke_key(keys.path, name, is_user=True)
-
-    await _run(service, request, work)
-    return await users(request, service)
+    await _run(service, lambda path: revoke_key(path, name, is_user=True))
+    return await users(service)
 
 
-async def _run(service: IndexService, request: Request, work: Callable[[Keys], T]) -> T:
+async def _run(service: IndexService, work: Callable[[Path], T]) -> T:
     """Run work on the key file in a thread.
 
     InsufficientScope for a key that is restricted to some indexes; QueryError.
     """
     service.access.require_all("users")
-    resources: Resources = request.app.state.resources
-    keys = resources.keys
-
-    def checked() -> T:
-        try:
-            return work(keys)
-        except SettingsError as error:
-            message = error.message.replace(str(keys.path), keys.path.name)
-            raise QueryError(message, field=error.field) from None
-
-    return await resources.heavy.run(checked)
+    path = service.keys.path
+    try:
+        return await service.heavy.run(partial(work, path))
+    except SettingsError as error:
+        message = error.message.replace(str(path), path.name)
+        raise QueryError(message, field=error.field) from None
 
 
 MAX_FILTERS = 20  # indexes of a token, at most

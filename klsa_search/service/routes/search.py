@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from fastapi import Request, Response
 from pydantic import Field
@@ -19,7 +19,7 @@ from klsa_search.search.index import Index
 from klsa_search.search.query.query import Query
 from klsa_search.search.suggest.suggester import Suggestion
 from klsa_search.service.dependencies import (
-    Requires,
+    Route,
     Service,
     get_and_post,
     reading,
@@ -56,8 +56,6 @@ from klsa_search.service.schemas.search_requests import (
     SearchRequest,
 )
 
-may_search: Final = Requires("search", tenants=True)
-
 router = router_for("search", tenants=True)
 
 _JSON = "application/json"
@@ -72,7 +70,7 @@ async def search(params: SearchRequest, service: Service) -> Response:
     return await _search(params, params.index, service)
 
 
-_SEARCH: Final = router.routes[-1]
+_SEARCH: Final = cast(Route, router.routes[-1])
 
 
 class QuickSearch:
@@ -90,7 +88,7 @@ class QuickSearch:
         if scope.get("method") == "GET" and path_of(scope) == "/search":
             scope["route"], request = _SEARCH, Request(scope, receive)
             try:
-                await may_search(request)
+                await _SEARCH.requires(request)
                 answer = await search(read_parameters(request, SearchRequest), service_of(request))
             except Exception as error:  # noqa: BLE001 - bugs are raised again
                 answer = await answer_to(request, error)

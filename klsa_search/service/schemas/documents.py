@@ -46,6 +46,18 @@ class Line:
     number: int
     content: bytes | None
 
+    @property
+    def origin(self) -> str:
+        """The line as messages name it."""
+        return f"line {self.number}"
+
+    def text(self) -> str:
+        """Return the text, empty for a blank line; BadDocument if it is too long."""
+        if self.content is None:
+            raise BadDocument(f"{self.origin}: more than {MAX_BODY:,} bytes; split it")
+        content = self.content.removeprefix(_BOM) if self.number == 1 else self.content
+        return "" if content.isspace() else content.decode("utf-8", "surrogateescape")
+
 
 async def lines_of(chunks: AsyncIterable[bytes]) -> AsyncIterator[Line]:
     """Yield the lines of a stream, without empty ones; one line is in memory at a time."""
@@ -71,27 +83,15 @@ async def lines_of(chunks: AsyncIterable[bytes]) -> AsyncIterator[Line]:
 def document_of_line(line: Line) -> Document | None:
     """Return the document of a line, None for a blank line; BadDocument if it is invalid."""
     with _as_bad_document():
-        content = _content(line)
-        return _checked(document_of(content, _origin(line))) if content else None
+        text = line.text()
+        return _checked(document_of(text, line.origin)) if text else None
 
 
 def changes_of_line(line: Line) -> Changes | None:
     """Return the changes of a line, None for a blank line; BadDocument if it is invalid."""
     with _as_bad_document():
-        content, origin = _content(line), _origin(line)
-        return Changes.of_record(object_of(content, origin), origin) if content else None
-
-
-def _origin(line: Line) -> str:
-    return f"line {line.number}"
-
-
-def _content(line: Line) -> str:
-    """Return the text of a line, empty for a blank one; BadDocument if it is too long."""
-    if line.content is None:
-        raise BadDocument(f"{_origin(line)}: more than {MAX_BODY:,} bytes; split it")
-    content = line.content.removeprefix(_BOM) if line.number == 1 else line.content
-    return "" if content.isspace() else content.decode("utf-8", "surrogateescape")
+        text, origin = line.text(), line.origin
+        return Changes.of_record(object_of(text, origin), origin) if text else None
 
 
 @contextmanager
@@ -110,10 +110,9 @@ def documents_of_array(body: bytes) -> list[Document]:
     return [_document(record, origin) for record, origin in _objects(body)]
 
 
-def changes_of_array(body: bytes) -> Iterator[dict[str, Any]]:
-    """Yield the changes of an array of objects, or of one object: see `_objects`."""
-    for record, _ in _objects(body):
-        yield record
+def changes_of_array(body: bytes) -> list[dict[str, Any]]:
+    """Return the changes of an array of objects, or of one object: see `_objects`."""
+    return [record for record, _ in _objects(body)]
 
 
 def _objects(body: bytes) -> Iterator[tuple[dict[str, Any], str]]:
