@@ -153,7 +153,7 @@ def build(
             "the differences",
             err=True,
         )
-    write_reading(collection)
+    write_reading(collection, unread=False)
 
 
 def _on_cluster(address: str) -> PartitionWorkers:

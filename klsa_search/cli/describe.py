@@ -254,20 +254,17 @@ def reading_json(collection: OpenedCollection) -> dict[str, Any]:
     }
 
 
-def write_reading(collection: OpenedCollection) -> None:
-    """Write to stderr what the last pass over a source has recognised, numbered and skipped."""
-    from klsa_search.collection.opened_collection import remarks
+def write_reading(collection: OpenedCollection, *, unread: bool = True) -> None:
+    """Write to stderr what the last pass over a source has recognised, numbered and skipped.
 
+    unread  write which files were not read, too
+    """
+    from klsa_search.collection.opened_collection import remarks, unread_text
+
+    if unread and collection.unread.count:
+        echo(f"not read: {unread_text(collection.unread)}", err=True)
     for line in remarks(collection):
         echo(line, err=True)
-
-
-def write_unread(collection: OpenedCollection) -> None:
-    """Write to stderr which files of the source were not read."""
-    from klsa_search.collection.opened_collection import unread_text
-
-    if collection.unread.count:
-        echo(f"not read: {unread_text(collection.unread)}", err=True)
 
 
 def write_field_warnings(warnings: Problems) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from klsa_search.cli.describe import reading_json, write_field_warnings, write_reading, write_unread
+from klsa_search.cli.describe import reading_json, write_field_warnings, write_reading
 from klsa_search.cli.main import klsa_index
 from klsa_search.cli.options import (
     MODELS,
@@ -52,7 +52,6 @@ def add(index: Index, source: Any, reading: dict[str, Any], as_json: bool, **for
     else:
         echo(f"{index.name}: added {counted(added, 'document')}; {len(index):,} in total")
         write_field_warnings(added.warnings)
-        write_unread(collection)
         write_reading(collection)
 
 

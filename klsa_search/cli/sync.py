@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from klsa_search.cli.describe import reading_json, write_field_warnings, write_reading, write_unread
+from klsa_search.cli.describe import reading_json, write_field_warnings, write_reading
 from klsa_search.cli.documents import index_facts
 from klsa_search.cli.main import explain, klsa_index
 from klsa_search.cli.options import json_option, opened_index, source_options
@@ -132,7 +132,6 @@ def _write(
     for field in result.removed_fields:
         echo(f"note: no document of the source has the field '{field}' any more", err=True)
     write_field_warnings(result.warnings)
-    write_unread(collection)
     write_reading(collection)
 
 

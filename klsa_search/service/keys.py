@@ -15,8 +15,8 @@ import hmac
 import re
 import secrets
 import unicodedata
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from hashlib import sha256
@@ -169,17 +169,14 @@ def add_key(
         created=now,
         expires=now + lifetime if lifetime else None,
     )
-
-    def added(keys: list[Key]) -> list[Key]:
-        if any(key_.name == name for key_ in keys):
+    with _changing(path) as keys:
+        if any(other.name == name for other in keys):
             raise SettingsError(
                 f"`{path}` already has a key or user {name!r}; choose another name, or revoke "
                 "that one first (klsa-keys revoke)",
                 field="name",
             )
-        return [*keys, key]
-
-    _change(path, added)
+        keys.append(key)
     return secret
 
 
@@ -190,14 +187,11 @@ def change_password(path: Path, user: Key, password: str) -> Key:
     """
     update = {"id": secrets.token_hex(4), "password": hashed(password)}
     changed = user.model_copy(update=update)
-
-    def replaced(keys: list[Key]) -> list[Key]:
+    with _changing(path) as keys:
         if user not in keys:
             raise InvalidApiKey(f"user {user.name!r} was changed or removed; sign in again")
         (KeyUses(path).folder / user.id).unlink(missing_ok=True)
-        return [changed if key == user else key for key in keys]
-
-    _change(path, replaced)
+        keys[keys.index(user)] = changed
     return changed
 
 
@@ -206,8 +200,7 @@ def revoke_key(path: Path, name: str, *, is_user: bool | None = None) -> None:
 
     is_user  whether it must be a user, or must not be; by default either
     """
-
-    def without(keys: list[Key]) -> list[Key]:
+    with _changing(path) as keys:
         eligible = [key for key in keys if is_user in (None, key.is_user)]
         removed = [key for key in eligible if key.name == name]
         if not removed:
@@ -216,9 +209,7 @@ def revoke_key(path: Path, name: str, *, is_user: bool | None = None) -> None:
             raise SettingsError(f"`{path}` has no {kind} {name!r}; it has: {choices}", field="name")
         for key in removed:
             (KeyUses(path).folder / key.id).unlink(missing_ok=True)
-        return [key for key in keys if key not in removed]
-
-    _change(path, without)
+            keys.remove(key)
 
 
 @lru_cache(1024)
@@ -255,14 +246,15 @@ class KeyUses:
         return datetime.fromtimestamp(seconds, UTC).replace(second=0, microsecond=0)
 
 
-def _change(path: Path, change: Callable[[list[Key]], list[Key]]) -> None:
-    """Replace the file atomically: readers see the old or the new one."""
+@contextmanager
+def _changing(path: Path) -> Iterator[list[Key]]:
+    """Yield the keys to change, then replace the file atomically, unless the block fails."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(path.with_name(f"{path.name}.lock"), timeout=10):
         try:
             keys = read_keys(path)
         except FileNotFoundError:
             keys = []
-        text = _File(keys=change(keys)).model_dump_json(indent=1) + "\n"
-        replace_file(path, text, mode=0o600)
+        yield keys
+        replace_file(path, _File(keys=keys).model_dump_json(indent=1) + "\n", mode=0o600)
     ChangeNotices(path.parent).announce_to_services(path.name)

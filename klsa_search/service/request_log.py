@@ -64,11 +64,10 @@ class RequestLog:
         if not log.isEnabledFor(logging.INFO):
             return
         access = state.get("access")
-        path = scope["path"][:_LONGEST]
         fields = {
             "request": state["request_id"],
             "method": scope["method"],
-            "path": path,
+            "path": scope["path"][:_LONGEST],
             "status": status,
             "ms": round(1000 * seconds, 2),
             "index": state.get("index") or scope.get("path_params", {}).get("name"),
@@ -77,12 +76,5 @@ class RequestLog:
         }
         if self._queries:
             fields["query"] = scope["query_string"].decode("latin-1")[:_LONGEST]
-        log.info(
-            "%s %a: %d, key %s, from %s",
-            scope["method"],
-            path,
-            status,
-            fields["key"],
-            fields["client"],
-            extra={"fields": fields},
-        )
+        shown = "%(method)s %(path)a: %(status)d, key %(key)s, from %(client)s"
+        log.info(shown, fields, extra={"fields": fields})

@@ -222,16 +222,9 @@ class Store:
             # of the future was made before the clock was set back.
             past = 'select "index", before from deletions where before <= ?'
             deleted = dict(database.execute(past, (_span(time.time() + 1),)).fetchall())
-            _insert(
-                database,
-                "searches",
-                [row for row in searches if row.id >= deleted.get(row.index_name, 0)],
-            )
-            _insert(
-                database,
-                "events",
-                [row for row in events if row.search >= deleted.get(row.index_name, 0)],
-            )
+            for table, rows in (("searches", searches), ("events", events)):
+                # Both begin with the ID of a search, which has its time.
+                _insert(database, table, [r for r in rows if r[0] >= deleted.get(r.index_name, 0)])
 
     def settle(self, now: float) -> bool:
         """Decide which searches while typing count.
@@ -355,9 +348,7 @@ class Store:
         return self._database
 
 
-def _insert(
-    database: sqlite3.Connection, table: str, rows: Sequence[SearchRow] | Sequence[EventRow]
-) -> None:
+def _insert(database: sqlite3.Connection, table: str, rows: Sequence[SearchRow | EventRow]) -> None:
     """Insert rows, except those that are there already."""
     for first in range(0, len(rows), _ROWS):
         some = rows[first : first + _ROWS]

@@ -15,7 +15,6 @@ from typing import Final
 from starlette.datastructures import MutableHeaders
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import GZipMiddleware
-from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from klsa_search.errors import InvalidApiKey, KlsaError
@@ -140,7 +139,12 @@ class Guard:
         headers: dict[str, str] = state["headers"]
         host = headers.get("host")  # HTTP/1.0, which browsers do not send, may have none
         if self._hosts is not None and host is not None and not self._hosts.allow(host):
-            await _unknown(host)(scope, receive, send)
+            unknown = failure_answer(
+                "unknown_host",
+                f"unknown host {host[:200]!r}; use a name of the machine of the service, or start "
+                "klsa-serve with --allowed-host NAME",
+            )
+            await unknown(scope, receive, send)
             return
         try:
             if path not in ALWAYS:
@@ -168,11 +172,3 @@ class Guard:
         if self._rates is not None and path not in ALWAYS and not is_file(path):
             self._rates.take(access.client or address_of(scope))
         return access
-
-
-def _unknown(host: str) -> Response:
-    return failure_answer(
-        "unknown_host",
-        f"unknown host {host[:200]!r}; use a name of the machine of the service, or "
-        "start klsa-serve with --allowed-host NAME",
-    )
