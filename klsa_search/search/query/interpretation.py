@@ -135,7 +135,7 @@ def filter_notes(interpretation: QueryInterpretation, query: str) -> list[str]:
     return notes
 
 
-_WORD: Final = re.compile(r"\w+")
+_WORD: Final = re.compile(r"[^\W_]+")
 
 
 def replace_words(query: str, words: Mapping[str, str]) -> str:
@@ -143,7 +143,7 @@ def replace_words(query: str, words: Mapping[str, str]) -> str:
     if all(map(_WORD.fullmatch, words)):
         return _WORD.sub(lambda matching: words.get(matching[0], matching[0]), query)
     either = "|".join(map(re.escape, words))
-    return re.sub(rf"(?<!\w)(?:{either})(?!\w)", lambda matching: words[matching[0]], query)
+    return re.sub(rf"(?<![^\W_])(?:{either})(?![^\W_])", lambda matching: words[matching[0]], query)
 
 
 class Word(NamedTuple):
@@ -322,6 +322,7 @@ class QueryBuilder:
         is_suggested = not self.corrections.keys().isdisjoint(unknown)
         # Else no document contains any word that the suggestion keeps.
         is_suggested &= bool(self.words) or unknown <= self.corrections.keys()
+        meant = replace_words(query, self.corrections) if is_suggested else query
         return QueryInterpretation(
             words=tuple(self.words),
             unknown=tuple(self.unknown),
@@ -337,5 +338,5 @@ class QueryBuilder:
             variants=self.excluded_variants | self.variants,
             synonyms=self.synonyms,
             corrections=self.corrections,
-            did_you_mean=replace_words(query, self.corrections) if is_suggested else None,
+            did_you_mean=meant if meant != query else None,  # written with other letters inside
         )

@@ -89,7 +89,8 @@ export function drawHit(hit, { link, list, toggle, judge, positive, negative, is
   const named = hit.title || hit.id;
   const id = `hit-${hit.rank}`;
   const heading = hit.title ? named : [el("span.quiet", t("Document"), " "), hit.id];
-  const through = isAsked && holdsNothing(hit)
+  // Documents that a rule pins, or that the query names, have no score.
+  const through = isAsked && hit.score > 0 && holdsNothing(hit)
     ? el("p.through", t("Contains none of your words, but is related to them"))
     : null;
   const panel = el("div.why", { id: `why-${hit.rank}`, hidden: !isOpen });

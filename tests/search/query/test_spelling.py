@@ -198,6 +198,9 @@ def test_a_small_collection_only_suggests(tmp_path, monkeypatch):
     assert found.interpretation.corrections == {"interaction": "intersection"}
     assert found.interpretation.did_you_mean == "human computer intersection"
     assert found.hits == index.search("computer").hits
+    joined = index.search("computer_interaction, computer_interactionก").interpretation
+    assert joined.did_you_mean == "computer_intersection, computer_interactionก"
+    assert index.search("computer interactionก").interpretation.did_you_mean is None
     # Two letters that changed places are a slip wherever they are.
     assert index.search("intersetcion").interpretation.words == ("intersection",)
     index.add([{"id": "new", "text": "A tree"}])

@@ -451,6 +451,20 @@ def test_a_word_that_is_doubted_can_be_searched_as_typed(browser, tmp_path):
             expect(said).to_be_empty()
 
 
+def test_a_document_that_the_query_names_or_a_rule_pins_is_not_related_to_words(browser, tmp_path):
+    texts = {"SUP-7": "a pump leaks", "SUP-8": "see SUP-9", "pinned": "a valve", "b": "a motor"}
+    with build(texts, name="a", home=tmp_path) as index:
+        pin = {"pin": [{"id": "pinned", "position": 1}]}
+        index.set_rules([{"id": "motors", "when": {"query_is": "motor"}, "then": pin}])
+    with OpenIndexes(tmp_path) as open_indexes, serving(open_indexes) as served:
+        address = f"http://127.0.0.1:{served.address[1]}"
+        with watched(browser, address) as page:
+            for query, first in (("SUP-7", "SUP-7"), ("motor", "pinned")):
+                page.goto(f"{address}/?q={query}&index=a")
+                page.locator(f'.hit[data-id="{first}"]').wait_for()
+                expect(page.locator(".through")).to_have_count(0)
+
+
 def test_a_click_lists_all_passages_of_a_document_that_match(browser, tmp_path):
     filler = "Nothing of interest is said on this line of the manual. " * 4
     text = "\n\n".join(
