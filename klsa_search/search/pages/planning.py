@@ -90,7 +90,7 @@ def plan_search(
     opened    state of an index
     evidence  of the documents of all partitions, by default of its own
     ranks_only  whether it is a call of `Index.rank`, which does not look for the document whose ID
-                is the query, and does not correct short words
+                is the query, does not correct short words, and to which rules do not apply
     embed     returns the vector of a query that has none
     query_is_id  whether the query is the ID of a document of another partition: none of
               this one is named, and the words of an ID rank alike in all
@@ -120,7 +120,7 @@ def plan_search(
         if parsed.mask is not None:
             parsed = parsed._replace(mask=parsed.mask.with_document(id_match))
     allowed, rules = intersection(mask, parsed.mask), NO_RULES
-    if request.rules and opened.rules.rules:
+    if request.rules and opened.rules.rules and not ranks_only:
         rules = _rules(opened, state, request, interpretation, id_match)
     spaces, requested = state.snapshot.vectors, request.vector
     warnings: tuple[str, ...] = ()

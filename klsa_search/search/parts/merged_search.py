@@ -143,14 +143,19 @@ def rank_parts(
         vectors = [_embedded(reader, text, ranking.vector) for text in queries]
         if warnings := [warning for vector in vectors for warning in vector.warnings]:
             raise EmbedderFailed(warnings[0], field="embedder")
-    if (state := parts.only_state) is not None:
-        tops = rank_queries(state, queries, ranking, vectors if has_vectors else ())
-        return [(top.doc_ids, top.scores) for top in tops]
-    requests = [
-        PartRequest(ranking.query(text), {}, ranks_only=True, embedded=vector)
-        for text, vector in zip(queries, vectors, strict=True)
-    ]
-    return [_merged_ranking(parts.searches(), request, reader.name) for request in requests]
+    if (state := parts.only_state) is not None and not has_vectors:
+        return [(top.doc_ids, top.scores) for top in rank_queries(state, queries, ranking)]
+    rankings = list[tuple[DocIds, Scores]]()
+    for text, vector in zip(queries, vectors, strict=True):
+        query = ranking.query(text)
+        if state is None:
+            request = PartRequest(query, {}, ranks_only=True, embedded=vector)
+            rankings.append(_merged_ranking(parts.searches(), request, reader.name))
+        else:
+            query = query.model_copy(update={"vector": vector.vector})
+            top, _ = collect(*plan_search(state, query, ranks_only=True))
+            rankings.append((top.doc_ids, top.scores))
+    return rankings
 
 
 def score_parts(reader: Reader, query: str, parameters: SearchParameters) -> Scores:

@@ -19,17 +19,14 @@ from klsa_search.core.build_settings import FieldType
 from klsa_search.core.parameters import RankingSettings, SearchParameters
 from klsa_search.errors import ArgumentError
 from klsa_search.search.engine.evidence import Answers, Evidence
-from klsa_search.search.engine.mask import intersection
 from klsa_search.search.engine.snapshot import FIRST_LATER
 from klsa_search.search.engine.top_docs import TopDocs
 from klsa_search.search.filters.masks import FilterLike
-from klsa_search.search.models import EmbeddedQuery
 from klsa_search.search.pages.hits import hits_of
 from klsa_search.search.pages.planning import Ranking
 from klsa_search.search.pages.results import Hit
 from klsa_search.search.ranking.parameters import checked_mask
 from klsa_search.search.ranking.searcher import TopRequest
-from klsa_search.search.ranking.vector_ranking import checked_vector, vector_parts, with_vectors
 from klsa_search.search.state.state import GenerationInfo, State
 from klsa_search.search.suggest.suggester import Candidate
 from klsa_search.storage.manifest import SpaceEntry
@@ -246,32 +243,12 @@ def candidates(
     return list(map(list, suggester.candidates(typed, k, evidence))), evidence.local
 
 
-def rank_queries(
-    state: State,
-    queries: Sequence[str],
-    ranking: Ranking,
-    vectors: Sequence[EmbeddedQuery] = (),
-) -> list[TopDocs]:
-    """Return the best documents of each query: see `Index.rank`.
-
-    vectors  of the queries; none if no query has one
-    Cost: a call of the engine for all queries, or one for each if they have vectors.
-    """
+def rank_queries(state: State, queries: Sequence[str], ranking: Ranking) -> list[TopDocs]:
+    """Return the best documents of queries by words, by one call of the engine."""
     parsing, chosen = state.parameters.read(ranking.parameters)
     allowed = None if ranking.mask is None else checked_mask(ranking.mask, len(state.snapshot))
     parsed = [state.query_parser.parse(query, parsing) for query in queries]
-    if not vectors:
-        return state.searcher.top(parsed, chosen, TopRequest(ranking.k, allowed))
-    tops = []
-    for embedded, words in zip(vectors, parsed, strict=True):
-        query_vector = checked_vector(embedded.vector or None, state.snapshot.vectors)
-        rank = state.searcher.ranking(words._replace(mask=None), chosen)
-        searched = intersection(allowed, words.mask)
-        if query_vector is not None:
-            parts = vector_parts(state.snapshot, query_vector, rank, searched)
-            rank = with_vectors(rank, parts, np.zeros(0, np.int64))
-        tops.append(rank(ranking.k, searched))
-    return tops
+    return state.searcher.top(parsed, chosen, TopRequest(ranking.k, allowed))
 
 
 def warm_up(state: State) -> None:
