@@ -64,34 +64,18 @@ class LsiSpace:
 
         With U the left singular vectors of the features X, q · V Σ Uᵀ = (q Xᵀ) · U Uᵀ: the
         expansion of the raw scores, as for every kernel. `lsi-cosine` divides them by the lengths
-        of the documents in that space. Cost O(N · k).
+        of the documents in that space. Both are sums over the terms. Cost O(N · k).
         """
         row = self._row(query.numbers, np.log1p(query.counts))
         basis = self.arrays.basis[:, : parameters.dimensions]
-        scores = np.einsum("nk,k->n", basis, _projected(row, basis))
+        matches = np.flatnonzero(row)
+        coordinates = np.einsum("z,zk->k", row[matches], basis[matches])
+        scores = np.einsum("nk,k->n", basis, coordinates)
         scores[np.abs(scores) <= _ROUNDING * np.sqrt(np.square(row).sum())] = 0  # are no matches
         if parameters.ranker == "lsi":
             return np.asarray(scores)
         lengths = self._lengths_of(parameters.dimensions)
         return np.asarray(np.divide(scores, lengths, out=np.zeros_like(scores), where=lengths > 0))
-
-    def term_scores(
-        self, query: QueryTerms, parameters: RankingSettings, document: int
-    ) -> npt.NDArray[np.float64]:
-        """Return what each term of a query adds to the score of a document: (n,). Cost O(N · k).
-
-        The cosine is a sum over terms too, since it is divided by the length of the document only.
-        """
-        basis = self.arrays.basis[:, : parameters.dimensions]
-        values = np.zeros(len(query.numbers))
-        for at in range(len(values)):
-            one = slice(at, at + 1)
-            row = self._row(query.numbers[one], np.log1p(query.counts[one]))
-            values[at] = basis[document] @ _projected(row, basis)
-        if parameters.ranker == "lsi":
-            return values
-        length = self._lengths_of(parameters.dimensions)[document]
-        return values / length if length > 0 else np.zeros_like(values)
 
     def _row(self, terms: Numbers, query_weights: npt.NDArray[np.float32]) -> Scores:
         """Return inner products of log-tf·idf vectors: (N,) float32. Cost: the postings."""
@@ -126,12 +110,6 @@ class LsiSpace:
     @lazy_property
     def _lengths(self) -> Scores:
         return _lengths(self.arrays.basis, self.arrays.eigenvalues)
-
-
-def _projected(row: Scores, basis: Basis) -> npt.NDArray[np.float32]:
-    """Return the coordinates of a row of scores: (k,)."""
-    matches = np.flatnonzero(row)
-    return np.asarray(np.einsum("z,zk->k", row[matches], basis[matches]))
 
 
 def _lengths(basis: Basis, eigenvalues: Eigenvalues) -> Scores:

@@ -94,7 +94,7 @@ class Explainer:
         ids, scores = self._documents.ids(top.doc_ids.tolist()), top.scores.tolist()
         addends = addends_of(self._snapshot, self._scored, top.doc_ids, self._parameters)
         scores_by = self._ranker.scores_by
-        of_terms = self._rank_terms() if scores_by == "index" else []
+        of_terms = self._rank_terms() if scores_by in ("index", "lsi") else []
         parts: Iterable[ScoreParts | None] = repeat(None)
         if scores_by == "kernel" and self._parameters.alpha > 0:
             parts = self._parts(top)
@@ -109,7 +109,7 @@ class Explainer:
             if score == 0:  # it was found by its vector or by a rule, not by words
                 yield self._explain_bm25(blank, bm25, share=0.0)
             elif scores_by == "lsi":
-                yield self._explain_lsi(blank, doc_id)
+                yield self._explain_lsi(blank, doc_id, of_terms)
             elif scores_by == "index":
                 yield self._explain_terms(blank, doc_id, bm25, of_terms)
             elif score_parts is None:
@@ -288,13 +288,13 @@ class Explainer:
             if products[i] > 0
         )
 
-    def _explain_lsi(self, blank: Explanation, doc_id: int) -> Explanation:
-        values = self._snapshot.lsi.term_scores(self._query, self._parameters, doc_id)
+    def _explain_lsi(self, blank: Explanation, doc_id: int, of_terms: list[Scores]) -> Explanation:
+        total, *values = (float(scores[doc_id]) for scores in of_terms)
+        total = total if np.isnan(blank.score) else blank.score
         terms = self._snapshot.vocabulary.terms
         entries = [
             LatentTerm(term=terms[number], value=value)
-            for number, value in zip(self._query.numbers.tolist(), values.tolist(), strict=True)
+            for number, value in zip(self._query.numbers.tolist(), values, strict=False)
         ]
         entries.sort(key=lambda one: (-one.value, one.term))
-        total = float(values.sum()) if np.isnan(blank.score) else blank.score
         return replace(blank, score=total, latent=Latent(value=total, terms=tuple(entries)))

@@ -82,7 +82,7 @@ class LatentTerm:
 class Latent:
     """Latent part of a score: similarity to the query in the latent space.
 
-    `terms` are only set by the rankers lsi and lsi-cosine.
+    `terms` are only set by the rankers lsi and lsi-cosine, for up to 64 query words.
     """
 
     value: float
