@@ -7,12 +7,14 @@ import logging
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from collections.abc import Collection as Names
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
 from klsa_search.collection.model import Collection, Document
 from klsa_search.collection.opened_collection import OpenedCollection
 from klsa_search.collection.text_cleaning import metadata_with_text, with_html_as_text
+from klsa_search.core.build_settings import FieldSettings, FieldType, FormSettings
 from klsa_search.errors import CollectionError
+from klsa_search.storage.columns.columns import Fields
 from klsa_search.storage.columns.local_forms import (
     GENERAL,
     LocalForms,
@@ -28,10 +30,6 @@ from klsa_search.storage.columns.values import (
     type_of,
     unit_of,
 )
-
-if TYPE_CHECKING:
-    from klsa_search.core.build_settings import FieldSettings, FieldType, FormSettings
-    from klsa_search.storage.columns.columns import Fields
 
 
 class DeclaredFields:
@@ -236,15 +234,13 @@ class SourceForms:
             document = with_html_as_text(document, self._html)
         if not (self._settings.dates or self._settings.decimal):
             return document
-        return replace(document, metadata=self._converted(document.metadata))
+        converted = {name: self._value(name, value) for name, value in document.metadata.items()}
+        return replace(document, metadata=converted)
 
     def report(self) -> None:
         """Log which fields named for HTML no document had."""
         for name in sorted(self._missing):
             _log.warning("html: no document has a field %r; check its name", name)
-
-    def _converted(self, metadata: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: self._value(name, value) for name, value in metadata.items()}
 
     def _value(self, name: str, value: Any) -> Any:
         if isinstance(value, list | tuple):

@@ -9,10 +9,9 @@ from __future__ import annotations
 import re
 from datetime import datetime
 from itertools import chain
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
-if TYPE_CHECKING:
-    from klsa_search.core.build_settings import DateOrder, DecimalSign
+from klsa_search.core.build_settings import DateOrder, DecimalSign
 
 
 class Amount(NamedTuple):

@@ -20,10 +20,11 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import compress
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from klsa_search.collection.field_paths import flat, holds_objects
 from klsa_search.collection.vectors import without_vectors
+from klsa_search.core.build_settings import FieldType
 from klsa_search.storage.columns.local_forms import (
     GENERAL,
     UNIT_ALONE,
@@ -35,10 +36,6 @@ from klsa_search.storage.columns.local_forms import (
     may_be_two_years,
     number_in,
 )
-
-if TYPE_CHECKING:
-    from klsa_search.core.build_settings import FieldType
-
 
 MAX_NAME: Final = 256
 """Characters of the name of a field."""
