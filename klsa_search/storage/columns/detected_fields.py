@@ -71,11 +71,11 @@ _LOCAL_FORMS: Final = (
 )
 """Forms of numbers and dates that are not recognised, because they are ambiguous."""
 
-_LOCAL: Final[tuple[tuple[FieldType, LocalForms], ...]] = (
-    ("number", LocalForms(decimal="comma")),
-    ("number", LocalForms(decimal="point")),
-    ("date", LocalForms(dates="day-first")),
-    ("date", LocalForms(dates="month-first")),
+_LOCAL: Final = (
+    LocalForms(decimal="comma"),
+    LocalForms(decimal="point"),
+    LocalForms(dates="day-first"),
+    LocalForms(dates="month-first"),
 )
 """Candidates that all values of the fields decide between."""
 
@@ -162,7 +162,7 @@ class DetectedField:
     def __init__(self, name: str, forms: LocalForms, *, declared: bool = False) -> None:
         self._forms = forms
         self.unit, self.keeps_empty = forms.unit(name), declared
-        self._local: dict[tuple[FieldType, LocalForms], FieldCandidate] = {}
+        self._local: dict[LocalForms, FieldCandidate] = {}  # with one form each
         self._signs: set[DecimalSign] = set()  # decimal signs that its numbers show
         self._points: bool | None = None  # whether all numbers with a point may be thousands
         self._name, self._declared = name, declared
@@ -217,11 +217,11 @@ class DetectedField:
         """Append values to the candidates in local forms, as long as they may be needed."""
         if self._local and _NUMBERS in self._kinds:
             self._local = {}
-        for key, candidate in list(self._local.items()):
+        for forms, candidate in list(self._local.items()):
             candidate.extend(flat, counts, origins)
             if candidate.mismatches > MAX_MISMATCHES:
-                del self._local[key]
-        if any(kind == "number" for kind, _ in self._local):
+                del self._local[forms]
+        if any(forms.decimal for forms in self._local):
             texts = [number_of(item) for item in flat if isinstance(item, str)]
             if pointed := [text for text in texts if "." in text]:
                 may_be = all(map(_THREE_DECIMALS.fullmatch, pointed))
@@ -234,26 +234,18 @@ class DetectedField:
             }
             numbers = self._candidates["number"]
             if not self._signs and not numbers.mismatches and numbers.fitting > MAX_MISMATCHES:
-                self._local = {
-                    key: candidate for key, candidate in self._local.items() if key[0] == "date"
-                }
+                self._local = {forms: c for forms, c in self._local.items() if forms.dates}
 
     def local_forms(self) -> LocalForms:
         """Return the forms that the values of the field show."""
-        fits = {
-            key: candidate for key, candidate in self._local.items() if self._fits(candidate, None)
-        }
-        signs = self._signs if any(kind == "number" for kind, _ in fits) else set()
-        mismatches = {
-            forms.dates: candidate.mismatches
-            for (kind, forms), candidate in self._local.items()
-            if kind == "date"
-        }
+        fits = [forms for forms, c in self._local.items() if self._fits(c, None)]
+        signs = self._signs if any(forms.decimal for forms in fits) else set()
+        mismatches = {forms: c.mismatches for forms, c in self._local.items() if forms.dates}
         fewest = min(mismatches.values(), default=0)
-        orders = [order for order, count in mismatches.items() if count == fewest]
-        is_clear = len(orders) == 1 and ("date", LocalForms(dates=orders[0])) in fits
+        best = [forms for forms, count in mismatches.items() if count == fewest]
+        is_clear = len(best) == 1 and best[0] in fits
         sign = next(iter(signs)) if len(signs) == 1 else None
-        return LocalForms(orders[0] if is_clear else None, sign)
+        return LocalForms(best[0].dates if is_clear else None, sign)
 
     def chosen(self, type_: FieldType | None, forms: LocalForms = GENERAL) -> FieldCandidate | None:
         """Return the column of the field; None if it is not filterable.
@@ -268,13 +260,13 @@ class DetectedField:
             self._begin((type_,))
         self._decided = forms.decimal is not None
         if type_ is None:
-            for (kind, local), candidate in self._local.items():
+            for local, candidate in self._local.items():
                 decided = local in (LocalForms(forms.dates), LocalForms(None, forms.decimal))
                 if (
                     decided
                     and self._fits(candidate, None)
                     and not any(
-                        general.kind == kind
+                        general.kind == candidate.kind
                         and general.mismatches < candidate.mismatches
                         and self._fits(general, None)
                         for general in self._open_candidates
@@ -363,7 +355,7 @@ class DetectedField:
         """Return why values that begin with an ambiguous form are no numbers or dates."""
         assert self._first is not None
         first = _quoted(self._first)
-        local = [candidate for (k, _), candidate in self._local.items() if k == kind]
+        local = [candidate for candidate in self._local.values() if candidate.kind == kind]
         fitting = [candidate for candidate in local if self._fits(candidate, None)]
         if len(fitting) == 1:
             return f"{kind}s such as {first} are written otherwise in other fields; {fix}"
@@ -393,11 +385,11 @@ class DetectedField:
             coerce = coercion(kind, declared=declared, forms=self._forms, unit=unit)
             self._candidates[kind] = FieldCandidate(kind, most, coerce)
         if len(types) > 1 and not self._declared:
-            self._local = {
-                (kind, forms): FieldCandidate(kind, most, local_candidate(kind, forms, self.unit))
-                for kind, forms in _LOCAL
-                if not (self._forms.dates if kind == "date" else self._forms.decimal)
-            }
+            for forms in _LOCAL:
+                if not (self._forms.dates if forms.dates else self._forms.decimal):
+                    coerce = local_candidate(forms, unit)
+                    kind = "date" if forms.dates else "number"
+                    self._local[forms] = FieldCandidate(kind, most, coerce)
 
 
 def _quoted(example: tuple[object, str]) -> str:

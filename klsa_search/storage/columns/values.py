@@ -303,8 +303,8 @@ def _local(
     return coerce(value)
 
 
-def local_candidate(kind: FieldType, forms: LocalForms, unit: str = "") -> Callable[[object], Any]:
-    """Return a coercion that accepts dates, or whole numbers and numbers in a local form."""
+def local_candidate(forms: LocalForms, unit: str) -> Callable[[object], Any]:
+    """Return a coercion to dates or numbers in a local form, of which there is one."""
 
     def not_local(value: object) -> float | None:
         if isinstance(value, str) and "," not in value and "." not in value:
@@ -314,11 +314,11 @@ def local_candidate(kind: FieldType, forms: LocalForms, unit: str = "") -> Calla
     def ordered(value: object) -> Any:
         if isinstance(value, str) and YEAR_MAY_BE_FIRST.fullmatch(value.strip()):
             raise TypeMismatch("a date that may begin or end with its year")
-        return _local(kind, forms, date, value)
+        return _local("date", forms, date, value)
 
-    if kind == "date":
+    if forms.dates:
         return ordered
-    return partial(_in_unit, unit, partial(_local, kind, forms, not_local))
+    return partial(_in_unit, unit, partial(_local, "number", forms, not_local))
 
 
 def unit_of(values: Iterable[object]) -> str:
