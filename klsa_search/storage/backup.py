@@ -235,13 +235,11 @@ class IndexCopier:
             return self._store(stream, size)
 
     def _store(self, stream: BinaryIO, size: int) -> FileCopy:
-        digest, count = hashlib.sha256(), 0
+        digest = hashlib.sha256()
 
         def pieces() -> Iterator[bytes]:
-            nonlocal count
             while piece := stream.read(size):
                 digest.update(piece)
-                count += len(piece)
                 yield piece
 
         with ThreadPoolExecutor(PARALLEL) as pool:
@@ -249,6 +247,7 @@ class IndexCopier:
                 lambda piece: pool.submit(self._store_piece, piece), pieces(), ahead=PARALLEL
             )
             names = tuple(stored)
+        count = sum(self.stored[name] for name in names)
         return FileCopy(bytes=count, sha256=digest.hexdigest(), pieces=names)
 
     def _store_piece(self, content: bytes) -> str:

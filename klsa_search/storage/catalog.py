@@ -53,17 +53,10 @@ TABLES: Final[dict[str, dict[str, type]]] = {
     "queries": {"index": str, "number": int, "text": str},
     "judgements": {"index": str, "query": int, "document": str, "grade": int},
 }
-"""Columns of each table, without the checksum. Those of an index begin with its ID."""
+"""Columns of each table, without the checksum: all but the last are its key.
 
-_KEYS: Final = {
-    "ended_jobs": 2,
-    "settings": 2,
-    "synonyms": 2,
-    "rules": 2,
-    "queries": 2,
-    "judgements": 3,
-}
-"""Number of columns, the first ones, that are the key of a table; one of the others."""
+Those of an index begin with its ID.
+"""
 
 Row = tuple[Any, ...]
 
@@ -180,8 +173,7 @@ def _create(file: Path) -> None:
         with closing(sqlite3.connect(fresh, isolation_level=None)) as connection:
             database = Database(connection, execute_plugins=False)
             for table, columns in TABLES.items():
-                key = tuple(columns)[: _KEYS.get(table, 1)]
-                database.table(table).create({**columns, "sum": int}, pk=key)
+                database.table(table).create({**columns, "sum": int}, pk=tuple(columns)[:-1])
             connection.execute(f"pragma application_id = {_APPLICATION}")
             connection.execute(f"pragma user_version = {_VERSION}")
             use_wal(connection)

@@ -117,11 +117,8 @@ def is_archive(path: PurePath) -> bool:
 def missing_extra(path: PurePath) -> str | None:
     """Return the extra whose packages a file needs and that is not installed; None if none is."""
     kind = format_of(path)
-    needed: str | None = None
-    if kind is not None and kind.extra:
-        needed = EXTRA
-    elif table_of(path) in _BINARY_TABLES:
-        needed = "tables"
+    binary = "tables" if table_of(path) in _BINARY_TABLES else None
+    needed = EXTRA if kind is not None and kind.extra else binary
     return needed if needed and not is_installed(needed) else None
 
 

@@ -24,7 +24,7 @@ from typing import Any, Final, NamedTuple
 
 from klsa_search.collection.field_paths import flat, holds_objects
 from klsa_search.collection.vectors import without_vectors
-from klsa_search.core.build_settings import FieldType
+from klsa_search.core.build_settings import DateOrder, DecimalSign, FieldType
 from klsa_search.storage.columns.local_forms import (
     GENERAL,
     UNIT_ALONE,
@@ -256,13 +256,11 @@ def coercion(
     unit  of the numbers in texts
     """
     coerce = (COERCIONS if declared else _DETECTED)[kind]
-    if (kind == "date" and forms.dates) or (kind == "number" and forms.decimal):
-        coerce = partial(_local, kind, forms, coerce)
-    if kind == "number":
-        return partial(_in_unit, unit, coerce)
     if kind == "date":
-        return coerce
-
+        return partial(_local_date, forms.dates, coerce) if forms.dates else coerce
+    if kind == "number":
+        coerce = partial(_local_number, forms.decimal, coerce) if forms.decimal else coerce
+        return partial(_in_unit, unit, coerce)
     limits = limits_of(declared=declared)
 
     def limited(value: object) -> str | None:
@@ -290,17 +288,15 @@ def _in_unit(unit: str, coerce: Callable[[object], Any], value: object) -> Any:
     raise Code(f"in {result.unit or 'no unit'} instead of {unit}")
 
 
-def _local(
-    kind: FieldType, forms: LocalForms, coerce: Callable[[object], Any], value: object
-) -> Any:
-    if isinstance(value, str):
-        text = value.strip()
-        if kind == "date" and (moment := local_date(text, forms.dates)) is not None:
-            return _microseconds_of(moment)
-        separated = forms.decimal if "," in text or "." in text else None
-        if kind == "number" and separated and (parsed := number_in(text, separated)) is not None:
-            return parsed + 0.0
-    return coerce(value)
+def _local_date(order: DateOrder | None, coerce: Callable[[object], Any], value: object) -> Any:
+    moment = local_date(value.strip(), order) if isinstance(value, str) else None
+    return coerce(value) if moment is None else _microseconds_of(moment)
+
+
+def _local_number(sign: DecimalSign, coerce: Callable[[object], Any], value: object) -> Any:
+    is_separated = isinstance(value, str) and ("," in value or "." in value)
+    parsed = number_in(str(value).strip(), sign) if is_separated else None
+    return coerce(value) if parsed is None else parsed + 0.0
 
 
 def local_candidate(forms: LocalForms, unit: str) -> Callable[[object], Any]:
@@ -314,11 +310,11 @@ def local_candidate(forms: LocalForms, unit: str) -> Callable[[object], Any]:
     def ordered(value: object) -> Any:
         if isinstance(value, str) and YEAR_MAY_BE_FIRST.fullmatch(value.strip()):
             raise TypeMismatch("a date that may begin or end with its year")
-        return _local("date", forms, date, value)
+        return _local_date(forms.dates, date, value)
 
-    if forms.dates:
-        return ordered
-    return partial(_in_unit, unit, partial(_local, "number", forms, not_local))
+    if forms.decimal:
+        return partial(_in_unit, unit, partial(_local_number, forms.decimal, not_local))
+    return ordered
 
 
 def unit_of(values: Iterable[object]) -> str:
