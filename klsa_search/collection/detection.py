@@ -13,7 +13,6 @@ from klsa_search.collection.files.formats import (
     format_of,
     format_of_file,
     is_archive,
-    is_code,
     is_docbook,
     table_of,
 )
@@ -75,12 +74,13 @@ def detect_format(path: Path, selection: Selection = EVERYTHING) -> str:
         if number >= (SAMPLE if formats or texts else MAX_SAMPLE):
             break
         format_ = sniff(file)
-        is_attached = is_code(file) or is_archive(file) or bool(table_format(file))
+        kind = format_of(file)
+        is_attached = (kind and kind.name == "code") or is_archive(file) or table_format(file)
         is_description = is_attached or uncompressed_name(file).startswith(DESCRIPTIONS)
-        is_auxiliary = is_sidecar(path, file) or is_description
+        is_auxiliary = is_sidecar(path, file) or bool(is_description)
         if format_ and not is_auxiliary:
             formats.setdefault(format_, file)
-        elif not format_ and (format_of(file) or table_of(file) or is_archive(file)):
+        elif not format_ and (kind or table_of(file) or is_archive(file)):
             texts.setdefault(is_auxiliary, file)
     # A README or a script next to tables describes them; a folder of only those is text.
     if False in texts or (texts and not formats):

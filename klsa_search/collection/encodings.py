@@ -30,8 +30,6 @@ _OTHER_SCRIPTS: Final = [
     "cp1251", "koi8_r", "koi8_u", "cp866", "iso8859_5", "cp932", "euc_jp", "gb18030", "big5",
     "cp949", "cp1253", "iso8859_7", "cp1255", "cp1256", "cp874",
 ]  # fmt: skip
-_MULTI_BYTE: Final = ("cp932", "cp949", "gb18030", "big5", "euc_jp")
-"""From the one that is taken first if a short text is as usual in several."""
 _SHORT: Final = 80  # bytes of two-byte characters that are too few for charset-normalizer
 _COMMON: Final = 0.8  # least share of common characters in a short text
 # Languages, and the encodings of programs that write them, from the most frequent one.
@@ -237,7 +235,7 @@ def _encoding_of_script(sample: bytes) -> str | None:
         texts = {codec: sample.decode(codec, "replace") for codec in _GREEK}
         return max(_GREEK, key=lambda codec: sum(map(str.isalpha, texts[codec])))
     # Any bytes are letters of several alphabets, but few are valid in an encoding of two bytes.
-    if scores.count(max(scores)) > 1 and best.encoding not in _MULTI_BYTE:
+    if scores.count(max(scores)) > 1 and best.encoding not in _COMMON_ROWS:
         return None
     encoding: str = best.encoding
     return encoding
@@ -245,8 +243,8 @@ def _encoding_of_script(sample: bytes) -> str | None:
 
 def _encoding_of_short(sample: bytes) -> str | None:
     """Return the encoding of two bytes in which most characters are common; None without one."""
-    shares = {codec: _common_share(sample, codec) for codec in _MULTI_BYTE}
-    best = max(_MULTI_BYTE, key=lambda codec: shares[codec])
+    shares = {codec: _common_share(sample, codec) for codec in _COMMON_ROWS}
+    best = max(shares, key=lambda codec: shares[codec])
     if shares["euc_jp"] == shares[best] > 0 and _has_kana(sample.decode("euc_jp")):
         best = "euc_jp"
     return best if shares[best] >= _COMMON else None
@@ -275,10 +273,13 @@ def _is_common(letter: str, encoded: bytes, codec: str) -> bool:
 
 
 _COMMON_ROWS: Final = {
-    "big5": (0xA4, 0xC6), "cp932": (0x88, 0x97), "cp949": (0xB0, 0xC8), "euc_jp": (0xB0, 0xCF),
-    "gb18030": (0xB0, 0xD7),
+    "cp932": (0x88, 0x97), "cp949": (0xB0, 0xC8), "gb18030": (0xB0, 0xD7), "big5": (0xA4, 0xC6),
+    "euc_jp": (0xB0, 0xCF),
 }  # fmt: skip
-"""First and last value of the first byte of common characters: level 1 of each standard."""
+"""First and last value of the first byte of common characters: level 1 of each standard.
+
+In encodings of two bytes, from the one that is taken if a short text is as usual in several.
+"""
 
 
 def _has_kana(text: str) -> bool:

@@ -122,11 +122,6 @@ def missing_extra(path: PurePath) -> str | None:
     return needed if needed and not is_installed(needed) else None
 
 
-def is_code(path: Path) -> bool:
-    """Return whether a file is source code by its suffix."""
-    return format_of(path) == _CODE
-
-
 def is_docbook(path: Path) -> bool:
     """Return whether a file with a suffix of XML begins as DocBook, which can be read."""
     return (
