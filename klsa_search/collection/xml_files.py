@@ -112,15 +112,15 @@ def _ended(
     # Expat loads no external entities, and limits how much internal ones may expand.
     parser: XMLPullParser[Any] = XMLPullParser(("start", "end"))
     open_elements: list[Element] = []
-    names: list[str] = []
+    at: _Path = ()
     with translate_read_errors(path), open_decompressed(path) as raw:
         stream, read = _decoded(raw, path), 0
-        while True:
+        while size is None or read < size:
             try:
-                chunk = stream.read(_CHUNK)
-                if not chunk:
-                    break
-                parser.feed(chunk)
+                if chunk := stream.read(_CHUNK):
+                    parser.feed(chunk)
+                else:
+                    parser.close()
                 events: list[Any] = list(parser.read_events())
             except ParseError as error:
                 raise TruncatedFile(f"{path}: invalid XML ({error}); correct it") from None
@@ -131,22 +131,17 @@ def _ended(
             for event, element in events:
                 if event == "start":
                     open_elements.append(element)
-                    names.append(_local(element.tag))
+                    at = (*at, _local(element.tag))
                     continue
-                at = tuple(names)
                 yield at, element
                 open_elements.pop()
-                names.pop()
                 is_inside = record is None or (at != record and at[: len(record)] == record)
                 if open_elements and not is_inside:
                     open_elements[-1].clear()
-            read += len(chunk)
-            if size is not None and read >= size:
+                at = at[:-1]
+            if not chunk:
                 return
-    try:
-        parser.close()
-    except ParseError as error:
-        raise TruncatedFile(f"{path}: invalid XML ({error}); correct it") from None
+            read += len(chunk)
 
 
 def _decoded(stream: IO[bytes], path: Path) -> IO[bytes] | TextIOWrapper:
