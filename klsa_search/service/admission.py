@@ -50,7 +50,7 @@ class LoopBudget:
         self._seconds = seconds
         self._start: float | None = None  # of the first work of this iteration, in `perf_counter`
         self._loop: asyncio.AbstractEventLoop | None = None  # of that work
-        self._count = 0  # of works in this iteration, or after it
+        self.count = 0  # of searches of this iteration, and of those that wait for the next
         self._paused_until = 0.0  # after long work
 
     def has_time(self) -> bool:
@@ -63,14 +63,9 @@ class LoopBudget:
             return False
         return self._loop is asyncio.get_running_loop()  # another may have ended before `_reset`
 
-    @property
-    def count(self) -> int:
-        """Number of searches of this iteration, and of those that wait for the next."""
-        return self._count
-
     async def next_iteration(self) -> None:
         """Wait for the next iteration, which begins with the waiting searches."""
-        self._count += 1
+        self.count += 1
         await asyncio.sleep(0)
 
     def run(self, work: Callable[[], T]) -> T:
@@ -78,9 +73,9 @@ class LoopBudget:
         usage, begin = getrusage(_THREAD), perf_counter()
         loop = asyncio.get_running_loop()
         if self._start is None or self._loop is not loop:
-            self._loop, self._start, self._count = loop, begin, 0
+            self._loop, self._start, self.count = loop, begin, 0
             loop.call_soon(self._reset)
-        self._count += 1
+        self.count += 1
         try:
             return work()
         finally:
@@ -91,7 +86,7 @@ class LoopBudget:
                     self._paused_until = perf_counter() + _PAUSE_FACTOR * seconds
 
     def _reset(self) -> None:
-        self._start, self._count = None, 0
+        self._start, self.count = None, 0
 
 
 def _thread_seconds(before: struct_rusage, seconds: float) -> float:
@@ -125,15 +120,6 @@ QUEUE_TIMEOUT = 10.0  # seconds after which a waiting request is refused
 REQUEST_TIMEOUT = 15.0  # seconds after which a running request is answered without its result
 
 
-def threads() -> int:
-    """Return the default number of running requests.
-
-    The extension module releases the GIL. More threads than processors add no throughput, and delay
-    the event loop.
-    """
-    return max(2, processors())
-
-
 @dataclass(slots=True, eq=False)
 class _Work(Generic[T]):
     """The work of a request in a thread; times are in seconds of `perf_counter`.
@@ -150,7 +136,9 @@ class _Work(Generic[T]):
 class Admission:
     """Runs work of coroutines in its own threads; safe to share between event loops.
 
-    running          maximum number of running requests
+    running          maximum number of running requests; by default that of processors, but at least
+                     2: the extension module releases the GIL, and more threads than processors add
+                     no throughput, and delay the event loop
     waiting          maximum number of waiting requests
     queue_timeout    seconds a request may wait
     request_timeout  seconds a request may run; its thread continues, and counts as running, up to
@@ -174,7 +162,7 @@ class Admission:
         max_queue_delay: float | None = None,
         inline_seconds: float = 0.0,
     ) -> None:
-        running = threads() if running is None else running
+        running = max(2, processors()) if running is None else running
         self._pool = ThreadPoolExecutor(running, thread_name_prefix="klsa-request")
         self._running, self._waiting = running, waiting
         self._max_queue_delay = max_queue_delay
@@ -214,7 +202,10 @@ class Admission:
         answer = asyncio.wrap_future(future)
         try:
             while not answer.done():
-                left = self._seconds_left(timed)
+                begin, limit = timed.submitted, self.queue_timeout
+                if timed.started is not None:
+                    begin, limit = timed.started, self._request_timeout
+                left = begin + limit - perf_counter()
                 if left > 0:
                     await asyncio.wait((answer,), timeout=min(left, self._request_timeout))
                 elif timed.started is not None:
@@ -299,13 +290,6 @@ class Admission:
             self.check_wait(work.submitted, started)
         with deadline_check(partial(self._check_request_timeout, started)):
             return work.work()
-
-    def _seconds_left(self, work: _Work[Any]) -> float:
-        """Return how long work may still wait, or run if it has started."""
-        begin, limit = work.submitted, self.queue_timeout
-        if work.started is not None:
-            begin, limit = work.started, self._request_timeout
-        return begin + limit - perf_counter()
 
     def _timed_out(self, seconds: float) -> RequestTimedOut:
         step = "ask for fewer results, or for less to be computed for them"

@@ -70,8 +70,6 @@ from klsa_search.service.write_failures import WriteFailures
 from klsa_search.storage.partitions import is_partitioned
 from klsa_search.storage.repository import Work
 
-NAME = "klsa-search"
-
 ROUTERS: Final = (
     search.router,
     health.open_router,
@@ -153,7 +151,7 @@ def create_app(
             yield
 
     app = FastAPIOffline(
-        title=NAME,
+        title="klsa-search",
         version=__version__,
         summary="Search with Kernel Latent Semantic Analysis",
         redoc_url=None,

@@ -237,7 +237,13 @@ def _forget_dead_processes(folder: Path) -> None:
 
 def gauges(statuses: Sequence[Status], resources: Resources) -> Iterator[Metric]:
     """Yield the gauges of indexes, refits and backups, which all processes see alike."""
-    yield from _of_indexes(statuses)
+    up = {(status.name,): status.failure is None for status in statuses}
+    help_ = "1 if the newest generation is served and not damaged, else 0"
+    yield _gauge("klsa_index_up", help_, up, labels=("index",))
+    served = {(status.name,): status.index for status in statuses if status.index is not None}
+    for figure, (help_, value_of) in _FIGURES.items():
+        values = {name: value_of(index) for name, index in served.items()}
+        yield _gauge(f"klsa_index_{figure}", help_, values, labels=("index",))
     if resources.jobs is not None:
         with suppress(StoreError):  # which /health reports
             seen, counts = {status.name for status in statuses}, resources.jobs.history().ended
@@ -281,16 +287,6 @@ _FIGURES: Final[Mapping[str, tuple[str, Callable[[Index], float]]]] = {
     ),
 }
 """Gauges of a served index."""
-
-
-def _of_indexes(statuses: Sequence[Status]) -> Iterator[Metric]:
-    up = {(status.name,): status.failure is None for status in statuses}
-    help_ = "1 if the newest generation is served and not damaged, else 0"
-    yield _gauge("klsa_index_up", help_, up, labels=("index",))
-    served = {(status.name,): status.index for status in statuses if status.index is not None}
-    for figure, (help_, value_of) in _FIGURES.items():
-        values = {name: value_of(index) for name, index in served.items()}
-        yield _gauge(f"klsa_index_{figure}", help_, values, labels=("index",))
 
 
 def _of_replication(replication: Replication) -> Iterator[Metric]:

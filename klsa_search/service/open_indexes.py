@@ -71,7 +71,7 @@ class _Lease:
         self._release(self.opened)
 
 
-class OpenIndexes:
+class OpenIndexes(AbstractContextManager["OpenIndexes"]):
     """The open indexes of an index directory by name; safe to share between threads.
 
     home      index directory
@@ -108,10 +108,6 @@ class OpenIndexes:
         self.watch = PeriodicTask("catalog", self.start_scan, interval)
         if interval > 0:
             self.watch.start()
-
-    def __enter__(self) -> OpenIndexes:
-        """Return itself."""
-        return self
 
     def __exit__(self, *failure: object) -> None:
         """Close."""

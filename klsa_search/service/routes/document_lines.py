@@ -81,7 +81,7 @@ async def write_lines(
         if not written:
             raise
         error.message = shown_message(error.message, service.open_indexes.home)
-        written.append(_status(batch[0].number if batch else last + 1, None, error))
+        written.append(_refused(batch[0].number if batch else last + 1, error))
     return Response(b"".join(written), media_type=LINES)
 
 
@@ -161,30 +161,26 @@ def _statuses(
         warnings.setdefault(warning.id, []).append(warning)
     for number in (line.number for line in lines):
         if number in refused:
-            yield _status(number, None, refused[number])
+            yield _refused(number, refused[number])
         elif number in valid:
             id_ = valid[number].id
-            yield _status(
-                number, id_, None, written.generation, positions[number], warnings.get(id_)
+            yield _encoded(
+                LineAnswer(
+                    line=number,
+                    ok=True,
+                    id=id_,
+                    generation=written.generation,
+                    log_position=positions[number],
+                    warnings=list(map(asdict, warnings.get(id_, ()))) or None,
+                )
             )
 
 
-def _status(
-    number: int,
-    id_: str | None,
-    error: KlsaError | None,
-    generation: str | None = None,
-    position: int | None = None,
-    warnings: Sequence[FieldWarning] | None = None,
-) -> bytes:
-    failure = error and Failure(code=error.code, message=error.message, field=error.field)
-    status = LineAnswer(
-        line=number,
-        ok=error is None,
-        id=id_,
-        generation=generation,
-        log_position=position,
-        warnings=[asdict(warning) for warning in warnings] if warnings else None,
-        error=failure.model_dump(exclude_defaults=True) if failure else None,
-    )
+def _refused(number: int, error: KlsaError) -> bytes:
+    failure = Failure(code=error.code, message=error.message, field=error.field)
+    answer = LineAnswer(line=number, ok=False, error=failure.model_dump(exclude_defaults=True))
+    return _encoded(answer)
+
+
+def _encoded(status: LineAnswer) -> bytes:
     return to_json(status, exclude_none=True) + b"\n"
