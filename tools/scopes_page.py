@@ -11,7 +11,7 @@ END = "<!-- end of scopes -->\n"
 def scopes_by_operation():
     """Return the scopes of each operation by method and path, as the schema has the path."""
     return {
-        (method, route.path.replace(":whole", "")): route.requires.scopes
+        (method, route.path.replace(":whole", "")): route.scopes
         for router in ROUTERS
         for route in router.routes
         for method in sorted(route.methods)
@@ -27,7 +27,7 @@ def table():
         for router in ROUTERS
         for route in router.routes
         for method in route.methods
-        if route.requires.tenants
+        if route.tenants
     }
     for operation, scopes in scopes_by_operation().items():
         names = (*scopes, "a tenant token") if operation in with_tokens else scopes

@@ -294,13 +294,10 @@ def tune_by_halves(index: Index, *, progress: Progress | None = None) -> Tuning:
     # Only BM25 searches the first halves.
     plain = {**settings, "dimensions": 1, "spectral": "gvsm", "head": 0}
     with tempfile.TemporaryDirectory(prefix="klsa-tune-") as folder:
-        first = build(halves.first, name="first", home=Path(folder), **plain)
-        judgements = judge_by_first_halves(halves, first)
-        first.close()
-        second = build(halves.second, name="second", home=Path(folder), **settings)
-        judge = Judge(judgements, measures=("map",))
-        tuning = _tuned(second, alphas(index.settings), halves.queries, judge, progress)
-        second.close()
+        with build(halves.first, name="first", home=Path(folder), **plain) as first:
+            judge = Judge(judge_by_first_halves(halves, first), measures=("map",))
+        with build(halves.second, name="second", home=Path(folder), **settings) as second:
+            tuning = _tuned(second, alphas(index.settings), halves.queries, judge, progress)
     ranker = ranker_of(index.settings.ranker)
     before = ranker.share_of_expansion(index.settings.alpha)
     more = tuning.changes.get("alpha", 0.0) > before

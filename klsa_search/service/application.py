@@ -184,7 +184,7 @@ def create_app(
     )
     if settings.trusted_proxies:
         proxies = [str(network) for network in settings.trusted_proxies]
-        app.add_middleware(TrustedProxies, addresses=proxies)
+        app.add_middleware(TrustedProxies, trusted_hosts=proxies)
     app.add_api_route(PREFIX + "{file:path}", page.file, include_in_schema=False)
     # An included router builds its routes again at the first request, which takes 50 ms.
     app.router.routes += [route for api_router in ROUTERS for route in api_router.routes]

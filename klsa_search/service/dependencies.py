@@ -45,20 +45,30 @@ def service_of(request: Request) -> IndexService:
 _CHANGING: Final = frozenset(("write", "users"))  # scopes of routes that may change something
 
 
-class Requires:
-    """Check of a route: its key needs one of the scopes; without scopes, no key is needed.
+class Route(APIRoute):
+    """A route of `router_for`, whose parameter `params`, if it has one, is read from the URL.
 
-    tenants  whether tenant tokens are valid: the route reads documents by `IndexService.read` only,
-             and nothing that it returns is of other documents
-    InsufficientScope; WritingRefused if no key was sent.
+    scopes     one of them is needed; without scopes, no key is
+    tenants    whether tenant tokens are valid: the route reads documents by `IndexService.read`
+               only, and nothing that it returns is of other documents
+    url_model  the type of that parameter
+    Scopes are checked before the body is read, as FastAPI calls dependencies only after that.
     """
 
-    def __init__(self, *scopes: Scope, tenants: bool = False) -> None:
-        self.scopes = scopes
-        self.tenants = tenants
+    scopes: ClassVar[tuple[Scope, ...]]
+    tenants: ClassVar[bool]
+    body_limit: ClassVar[BodyLimit]
 
-    async def __call__(self, request: Request) -> None:
-        """Refuse a request without one of the scopes."""
+    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+        params = inspect.signature(endpoint, eval_str=True).parameters.get("params")
+        self.url_model: type[RequestModel] | None = None if params is None else params.annotation
+        if self.url_model is not None:
+            of_url = Depends(self.url_model.of_url)
+            _replace(endpoint, "params", params=Annotated[self.url_model, of_url])
+        super().__init__(path, endpoint, **options)
+
+    async def check_scopes(self, request: Request) -> None:
+        """Raise InsufficientScope, or WritingRefused if no key was sent, without a scope."""
         if not self.scopes:
             return
         if request.method != "GET" and not _CHANGING.isdisjoint(self.scopes):
@@ -74,31 +84,12 @@ class Requires:
             )
         service.require(*self.scopes)
 
-
-class Route(APIRoute):
-    """A route of `router_for`, whose parameter `params`, if it has one, is read from the URL.
-
-    url_model  the type of that parameter
-    Scopes are checked before the body is read, as FastAPI calls dependencies only after that.
-    """
-
-    requires: ClassVar[Requires]
-    body_limit: ClassVar[BodyLimit]
-
-    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
-        params = inspect.signature(endpoint, eval_str=True).parameters.get("params")
-        self.url_model: type[RequestModel] | None = None if params is None else params.annotation
-        if self.url_model is not None:
-            of_url = Depends(self.url_model.of_url)
-            _replace(endpoint, "params", params=Annotated[self.url_model, of_url])
-        super().__init__(path, endpoint, **options)
-
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return the function that answers a request if its key has a scope."""
         answer = super().get_route_handler()
 
         async def admitted(request: Request) -> Response:
-            await self.requires(request)
+            await self.check_scopes(request)
             if request.method != "GET":
                 body = RequestBody.of(request, self.body_limit)
                 request = Request(request.scope, body)
@@ -108,13 +99,9 @@ class Route(APIRoute):
 
 
 def router_for(*scopes: Scope, tenants: bool = False, body: BodyLimit = DEFAULT_LIMIT) -> APIRouter:
-    """Return a router whose routes need one of the scopes, see `Requires`, and limit bodies."""
-
-    class Limited(Route):
-        requires = Requires(*scopes, tenants=tenants)
-        body_limit = body
-
-    return APIRouter(route_class=Limited)
+    """Return a router whose routes need one of the scopes, see `Route`, and limit bodies."""
+    attributes = {"scopes": scopes, "tenants": tenants, "body_limit": body}
+    return APIRouter(route_class=type("Limited", (Route,), attributes))
 
 
 async def _service(request: Request) -> IndexService:

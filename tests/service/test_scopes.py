@@ -1,6 +1,6 @@
 """Scopes: what each route declares, and one request for each combination of scopes.
 
-That a route is checked at all follows from its declaration, which `Requires` enforces.
+That a route is checked at all follows from its declaration, which `Route` enforces.
 """
 
 from contextlib import nullcontext
@@ -11,7 +11,7 @@ import pytest
 from klsa_search.service.admission import Admission, Writes
 from klsa_search.service.application import ROUTERS
 from klsa_search.service.background import PeriodicTask
-from klsa_search.service.dependencies import Requires
+from klsa_search.service.dependencies import Route
 from klsa_search.service.job_ledger import JobHistory
 from klsa_search.service.keys import add_key, revoke_key
 from klsa_search.service.middleware.auth import Keys, needs_key
@@ -30,7 +30,7 @@ BY_NAME = {
     if route.include_in_schema  # not an API of others
 }
 SCOPES = ("search", "write", "metrics", "users")
-EXAMPLES = {BY_NAME[str(endpoint)].requires.scopes: endpoint for endpoint in ENDPOINTS}
+EXAMPLES = {BY_NAME[str(endpoint)].scopes: endpoint for endpoint in ENDPOINTS}
 """An endpoint for each combination of scopes that a route declares."""
 
 
@@ -100,7 +100,7 @@ def test_a_route_admits_keys_of_the_scopes_that_it_declares(home, scopes, endpoi
 
 def test_a_path_needs_a_key_if_its_routes_declare_scopes():
     for endpoint in ENDPOINTS:
-        assert needs_key(endpoint.path) == bool(BY_NAME[str(endpoint)].requires.scopes), endpoint
+        assert needs_key(endpoint.path) == bool(BY_NAME[str(endpoint)].scopes), endpoint
 
 
 def test_a_key_of_one_index_reaches_no_other_by_any_route(home):
@@ -116,7 +116,7 @@ def test_a_key_of_one_index_reaches_no_other_by_any_route(home):
 
 
 def test_every_route_declares_its_scopes():
-    assert all(isinstance(route.requires, Requires) for route in ROUTES)
+    assert all(isinstance(route, Route) for route in ROUTES)
 
 
 @pytest.fixture
@@ -132,7 +132,7 @@ def test_no_body_is_read_without_the_scope(home):
     """Not even one that is not JSON, or of an unknown encoding, is looked at."""
     client, tokens = home
     for endpoint in ENDPOINTS:
-        scopes = BY_NAME[str(endpoint)].requires.scopes
+        scopes = BY_NAME[str(endpoint)].scopes
         if endpoint.method in ("POST", "PUT", "PATCH") and scopes:
             asked = endpoint.request("first") | {"content": b"{"}
             for lacking in {*SCOPES} - {*scopes}:

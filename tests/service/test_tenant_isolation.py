@@ -347,7 +347,7 @@ OPEN = ("/", "/health", "/health/live", "/health/ready")
 def test_no_route_depends_on_hidden_documents(worlds, method):
     asked = requests_of("lamping", {"facets": ["kind"]}, "seen-1", FILTER, "latent", True, INDEX)
     assert {name.partition(",")[0] for name in asked} == {
-        name for name, route in routes().items() if route.requires.tenants
+        name for name, route in routes().items() if route.tenants
     }, "add a row to `requests_of`"
     asked |= {f"GET {path}": (path, None) for path in OPEN}
     assert {route.split()[0] for route in asked} == {"GET", "POST"}
@@ -400,7 +400,7 @@ def test_no_answer_depends_on_hidden_documents(
 REFUSING = [
     endpoint
     for endpoint in ENDPOINTS
-    if routes()[str(endpoint)].requires.scopes and not routes()[str(endpoint)].requires.tenants
+    if routes()[str(endpoint)].scopes and not routes()[str(endpoint)].tenants
 ]
 
 

@@ -21,7 +21,7 @@ from time import monotonic
 from typing import Any, Final
 
 from starlette.datastructures import Headers
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Scope
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from klsa_search.errors import RateExceeded
@@ -79,24 +79,18 @@ client, and /docs has it in its script.
 """
 
 
-class TrustedProxies:
-    """ASGI middleware that reads `X-Forwarded-For`, `-Proto` and `-Prefix` of some proxies.
+class TrustedProxies(ProxyHeadersMiddleware):
+    """ASGI middleware that reads `X-Forwarded-Prefix` of trusted proxies, too."""
 
-    addresses  of the proxies, or their networks; the headers of others are ignored
-    """
-
-    def __init__(self, app: ASGIApp, addresses: Collection[str]) -> None:
-        self._forwarding: Any = ProxyHeadersMiddleware(app, list(addresses))  # type: ignore[arg-type]
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Pass the request on, with the prefix as its root path."""
         client = (scope.get("client") or ("",))[0]  # a socket may have no addresses
-        if scope["type"] == "http" and client in self._forwarding.trusted_hosts:
+        if scope["type"] == "http" and client in self.trusted_hosts:
             prefix = Headers(scope=scope).get("x-forwarded-prefix", "").rstrip("/")
             if prefix and PREFIX.fullmatch(prefix):
                 scope["root_path"] = prefix
                 scope["path"] = prefix + path_of(scope)  # as servers do with theirs
-        await self._forwarding(scope, receive, send)
+        await super().__call__(scope, receive, send)
 
 
 def path_of(scope: Scope) -> str:

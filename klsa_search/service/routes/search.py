@@ -88,7 +88,7 @@ class QuickSearch:
         if scope.get("method") == "GET" and path_of(scope) == "/search":
             scope["route"], request = _SEARCH, Request(scope, receive)
             try:
-                await _SEARCH.requires(request)
+                await _SEARCH.check_scopes(request)
                 answer = await search(read_parameters(request, SearchRequest), service_of(request))
             except Exception as error:  # noqa: BLE001 - bugs are raised again
                 answer = await answer_to(request, error)
