@@ -35,7 +35,7 @@ from klsa_search.service.background import Replication
 from klsa_search.service.changes import ChangeNotices
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.metrics import Metrics
-from klsa_search.service.middleware.auth import Authentication, Keys, SignIn
+from klsa_search.service.middleware.auth import Keys, SignIn, access_of
 from klsa_search.service.middleware.clients import (
     ANY,
     Hosts,
@@ -65,7 +65,7 @@ from klsa_search.service.schemas import errors
 from klsa_search.service.served_index import IndexOpener
 from klsa_search.service.server import log_no_cancellations
 from klsa_search.service.settings import ServiceSettings, read_settings
-from klsa_search.service.signing import Sessions, Signer, TenantTokens
+from klsa_search.service.signing import Signer
 from klsa_search.service.write_failures import WriteFailures
 from klsa_search.storage.partitions import is_partitioned
 from klsa_search.storage.repository import Work
@@ -164,18 +164,16 @@ def create_app(
     )
     page = SearchPage(settings.title, logo=settings.logo, front_index=settings.front_index)
     metrics, signer = Metrics(shared), Signer(shared.open_indexes.home)
-    tokens, sessions = TenantTokens(signer), Sessions(signer)
     app.state.resources, app.state.page = shared, page
     app.state.metrics = metrics
     app.state.write_failures = WriteFailures(metrics, shared.open_indexes.home)
-    app.state.signer, app.state.tenant_tokens, app.state.sessions = signer, tokens, sessions
-    app.state.sign_in = SignIn(shared.keys)
+    app.state.signer, app.state.sign_in = signer, SignIn(shared.keys)
     hosts = {settings.host, *settings.allowed_hosts, *names_of_this_machine()}
     app.add_middleware(search.QuickSearch)
     app.add_middleware(
         Guard,
         admission=shared.admission,
-        authentication=Authentication(shared.keys, sessions, tokens),
+        authenticate=partial(access_of, shared.keys, signer),
         rates=shared.rates,
         hosts=None if ANY in hosts else Hosts(hosts),
         origins=settings.cors_origins,

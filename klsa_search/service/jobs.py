@@ -24,7 +24,7 @@ from klsa_search.core.service_reports import Job, JobKind, Setting
 from klsa_search.errors import IndexBusy, StoreError
 from klsa_search.search.index import Index
 from klsa_search.service.background import BackgroundWork, PeriodicTask
-from klsa_search.service.job_ledger import JobHistory, JobLedger
+from klsa_search.service.job_ledger import JobHistory, change_jobs, read_jobs, running_jobs
 from klsa_search.service.open_indexes import OpenIndexes
 from klsa_search.service.schemas.errors import shown_message
 from klsa_search.storage.names import is_built
@@ -74,7 +74,7 @@ class Jobs(BackgroundWork):
         self._open_indexes = open_indexes
         self._command = command
         self._share = share
-        self._ledger = JobLedger(open_indexes.home)
+        self._home = open_indexes.home
         self._lock = threading.Lock()  # of the following
         self._closed = threading.Event()
         self._process: subprocess.Popen[str] | None = None
@@ -87,14 +87,14 @@ class Jobs(BackgroundWork):
 
     def history(self) -> JobHistory:
         """Return all recorded jobs. Cost: 0.5 ms."""
-        return self._ledger.read()
+        return read_jobs(self._home)
 
     def request(self, name: str, generation: str, settings: Mapping[str, Setting]) -> Job:
         """Queue a refit of an index with changed settings, and return it.
 
         If one is waiting or running it is returned; IndexBusy if its settings differ.
         """
-        with self._ledger.change() as history:
+        with change_jobs(self._home) as history:
             job = history.open_job(name)
             if job is None:
                 return history.add(name, generation, settings, "waiting")
@@ -113,7 +113,7 @@ class Jobs(BackgroundWork):
 
         A running one ends soon after, as cancelled, or as done if it was finished before.
         """
-        with self._ledger.change() as history:
+        with change_jobs(self._home) as history:
             job = history.find(id_)
             if job.state == "waiting":
                 return history.end(id_, "cancelled")
@@ -122,7 +122,7 @@ class Jobs(BackgroundWork):
     def forget(self, name: str) -> None:
         """Cancel the waiting jobs of a deleted index: another may be built under its name."""
         if any(job.index == name and job.state == "waiting" for job in self.history().jobs):
-            with self._ledger.change() as history:
+            with change_jobs(self._home) as history:
                 for job in history.jobs:
                     if job.index == name and job.state == "waiting":
                         history.end(job.id, "cancelled")
@@ -132,7 +132,7 @@ class Jobs(BackgroundWork):
 
         Does nothing while another process of the service refits.
         """
-        with self._ledger.running() as has_lock:
+        with running_jobs(self._home) as has_lock:
             if not has_lock:
                 return False
             history = self.history()
@@ -140,7 +140,7 @@ class Jobs(BackgroundWork):
                 history = self._end_interrupted()
             for job in history.jobs:
                 if job.state == "waiting":
-                    with self._ledger.change() as history:
+                    with change_jobs(self._home) as history:
                         started = history.start(job.id)
                     if started is not None:
                         self._run_job(started)
@@ -149,7 +149,7 @@ class Jobs(BackgroundWork):
 
     def _end_interrupted(self) -> JobHistory:
         """End the running jobs: this process has the lock, so none of them runs."""
-        with self._ledger.change() as history:
+        with change_jobs(self._home) as history:
             for job in history.jobs:
                 if job.state == "running":
                     self._log_end(history, job, None, _INTERRUPTED.format(kind=job.kind))
@@ -183,7 +183,7 @@ class Jobs(BackgroundWork):
                     break
         if due:
             _, name, generation, kind = max(due)
-            with self._ledger.change() as history:
+            with change_jobs(self._home) as history:
                 # If one was requested meanwhile, `run_due` runs it next.
                 is_free = history.open_job(name) is None
                 job = history.add(name, generation, {}, "running", kind) if is_free else None
@@ -219,7 +219,7 @@ class Jobs(BackgroundWork):
             served = {status.name: status.index for status in self._open_indexes.statuses()}
             index = served.get(job.index)  # None if it was deleted meanwhile
             built = None if index is None else index.generation
-        with self._ledger.change() as history:
+        with change_jobs(self._home) as history:
             is_stopped = error is not None and self._closed.is_set()
             if is_stopped and not history.find(job.id).cancelling:  # another process runs it again
                 history.change(job.id, state="waiting", phase=None, done=0, total=None)
@@ -235,7 +235,7 @@ class Jobs(BackgroundWork):
         built: str | None = None,
     ) -> None:
         """Record the end of a job, and log a failure."""
-        is_deleted = not is_built(self._open_indexes.home / job.index)
+        is_deleted = not is_built(self._home / job.index)
         if error is not None and (is_deleted or history.find(job.id).cancelling):
             history.end(job.id, "cancelled", seconds=seconds)
             return
@@ -243,7 +243,7 @@ class Jobs(BackgroundWork):
             progress = {"phase": None, "done": 0, "total": None}
             history.end(job.id, "done", seconds=seconds, built=built, **progress)
         else:
-            shown = shown_message(error, self._open_indexes.home)
+            shown = shown_message(error, self._home)
             history.end(job.id, "failed", seconds=seconds, error=shown)
             _log.warning("%s of %s failed: %s", job.kind, job.index, error)
 
@@ -285,7 +285,7 @@ class Jobs(BackgroundWork):
         progress = _PROGRESS.fullmatch(line.strip())
         if progress:
             phase, done, total = progress.groups()
-            with suppress(StoreError), self._ledger.change() as history:  # the refit continues
+            with suppress(StoreError), change_jobs(self._home) as history:  # the refit continues
                 history.change(
                     job.id, phase=phase, done=int(done), total=None if total == "-" else int(total)
                 )

@@ -128,55 +128,52 @@ only if CORS allows it, which it never does.
 """
 
 
-class Sessions:
-    """Begins, recognises and ends the sessions of a service."""
+def key_of_session(signer: Signer, headers: Mapping[str, str], method: str) -> str | None:
+    """Return the ID of the key of the session of a request, or None.
 
-    def __init__(self, signer: Signer) -> None:
-        self._signer = signer
+    Cost: 0.1 ms if the request has a session.
+    """
+    if PAGE_HEADER.lower() not in headers:
+        return None
+    cookie = cookie_parser(headers.get("cookie", "")).get(_name(headers))
+    if cookie is None or not is_from_page(headers, method):
+        return None
+    try:
+        key_id: str = signer.verify("session", cookie)["sub"]
+    except InvalidApiKey:
+        return None
+    return key_id
 
-    def key_id(self, headers: Mapping[str, str], method: str) -> str | None:
-        """Return the ID of the key of a session, or None.
 
-        Cost: 0.1 ms if the request has a session.
-        """
-        if PAGE_HEADER.lower() not in headers:
-            return None
-        cookie = cookie_parser(headers.get("cookie", "")).get(_name(headers))
-        if cookie is None or not is_from_page(headers, method):
-            return None
-        try:
-            key_id: str = self._signer.verify("session", cookie)["sub"]
-        except InvalidApiKey:
-            return None
-        return key_id
+def begin_session(
+    signer: Signer, request: Request, response: Response, key_id: str, expires: datetime | None
+) -> None:
+    """Set the cookie of a new session; it ends when the key expires, if that is earlier.
 
-    def begin(
-        self, request: Request, response: Response, key_id: str, expires: datetime | None
-    ) -> None:
-        """Set the cookie of a new session; it ends when the key expires, if that is earlier.
+    QueryError unless the page of this host sent the request. Cost: 1 ms.
+    """
+    refuse_other_pages(request)
+    end = datetime.now(UTC) + SESSION_LIFETIME
+    if expires is not None:
+        end = min(end, expires)
+    token = signer.sign("session", {"sub": key_id}, end)
+    _set(request, response, token, end - datetime.now(UTC))
 
-        QueryError unless the page of this host sent the request. Cost: 1 ms.
-        """
-        self.refuse_others(request)
-        end = datetime.now(UTC) + SESSION_LIFETIME
-        if expires is not None:
-            end = min(end, expires)
-        token = self._signer.sign("session", {"sub": key_id}, end)
-        _set(request, response, token, end - datetime.now(UTC))
 
-    def refuse_others(self, request: Request) -> None:
-        """Raise QueryError unless the page of this host sent a request."""
-        headers = request.headers
-        if not is_from_page(headers, request.method):
-            raise QueryError(
-                f"cannot sign in: the request for host {headers.get('host')!r} is not from its "
-                f"search page (Origin: {headers.get('origin')!r}); let a proxy pass on the Host "
-                "header with its port, or send the API key with each request"
-            )
+def refuse_other_pages(request: Request) -> None:
+    """Raise QueryError unless the page of this host sent a request."""
+    headers = request.headers
+    if not is_from_page(headers, request.method):
+        raise QueryError(
+            f"cannot sign in: the request for host {headers.get('host')!r} is not from its "
+            f"search page (Origin: {headers.get('origin')!r}); let a proxy pass on the Host "
+            "header with its port, or send the API key with each request"
+        )
 
-    def end(self, request: Request, response: Response) -> None:
-        """Remove the cookie."""
-        _set(request, response, "", timedelta(0))
+
+def end_session(request: Request, response: Response) -> None:
+    """Remove the cookie."""
+    _set(request, response, "", timedelta(0))
 
 
 def _set(request: Request, response: Response, value: str, age: timedelta) -> None:
@@ -242,48 +239,45 @@ class TenantClaims(BaseModel):
     filters: dict[str, str | dict[str, Any]]
 
 
-class TenantTokens:
-    """Creates and verifies the tenant tokens of a service."""
+def new_tenant_token(
+    signer: Signer, key_id: str, filters: Mapping[str, FilterLike], expires: datetime
+) -> str:
+    """Return a token; everyone who has it can read its filters.
 
-    def __init__(self, signer: Signer) -> None:
-        self._signer = signer
-
-    def create(self, key_id: str, filters: Mapping[str, FilterLike], expires: datetime) -> str:
-        """Return a token; everyone who has it can read its filters.
-
-        QueryError for an invalid filter, one that matches every document whatever it contains, or
-        if they are too long.
-        """
-        for name, filter_ in filters.items():
-            if isinstance(filter_, str) and not filter_.strip():
-                raise QueryError(
-                    f"the filter of index `{name}` is blank; give a filter", field="filters"
-                )
-            try:
-                matches_all = truth_of(filter_of(filter_))
-            except QueryError as error:
-                raise QueryError(f"index `{name}`: {error.message}", field="filters") from None
-            if matches_all:
-                raise QueryError(
-                    f"the filter of index `{name}` matches every document, as a list in it is "
-                    "empty; give a filter that names the tenant, or send an API key instead",
-                    field="filters",
-                )
-        token = self._signer.sign("tenant", {"key": key_id, "filters": filters}, expires)
-        if len(token) > MAX_LENGTH:
+    QueryError for an invalid filter, one that matches every document whatever it contains, or if
+    they are too long.
+    """
+    for name, filter_ in filters.items():
+        if isinstance(filter_, str) and not filter_.strip():
             raise QueryError(
-                f"the token would have {len(token):,} characters, more than {MAX_LENGTH:,}; "
-                "shorten the filters",
+                f"the filter of index `{name}` is blank; give a filter", field="filters"
+            )
+        try:
+            matches_all = truth_of(filter_of(filter_))
+        except QueryError as error:
+            raise QueryError(f"index `{name}`: {error.message}", field="filters") from None
+        if matches_all:
+            raise QueryError(
+                f"the filter of index `{name}` matches every document, as a list in it is "
+                "empty; give a filter that names the tenant, or send an API key instead",
                 field="filters",
             )
-        return token
+    token = signer.sign("tenant", {"key": key_id, "filters": filters}, expires)
+    if len(token) > MAX_LENGTH:
+        raise QueryError(
+            f"the token would have {len(token):,} characters, more than {MAX_LENGTH:,}; "
+            "shorten the filters",
+            field="filters",
+        )
+    return token
 
-    def read(self, token: str) -> TenantClaims:
-        """Return the content of a token; InvalidApiKey if it is not valid, or no longer."""
-        try:
-            return TenantClaims.model_validate(self._signer.verify("tenant", token))
-        except ValidationError:
-            raise InvalidApiKey("invalid tenant token; create a new one") from None
+
+def read_tenant_token(signer: Signer, token: str) -> TenantClaims:
+    """Return the content of a token; InvalidApiKey if it is not valid, or no longer."""
+    try:
+        return TenantClaims.model_validate(signer.verify("tenant", token))
+    except ValidationError:
+        raise InvalidApiKey("invalid tenant token; create a new one") from None
 
 
 def is_tenant_token(token: str) -> bool:

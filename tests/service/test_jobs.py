@@ -14,7 +14,7 @@ from klsa_search.core.service_reports import Job
 from klsa_search.errors import IndexBusy, JobNotFound, StoreError
 from klsa_search.service.admission import Writes
 from klsa_search.service.application import CHILD
-from klsa_search.service.job_ledger import JobLedger
+from klsa_search.service.job_ledger import change_jobs
 from klsa_search.service.jobs import Jobs, retry_time
 from klsa_search.storage.current import current_generation
 from klsa_search.storage.maintenance import delete_index
@@ -122,7 +122,7 @@ def test_new_prices_start_no_refit_unless_an_index_cannot_be_compacted(
 
 def test_a_request_for_a_refit_is_not_answered_by_a_compaction(refits_of, home):
     refits = refits_of(home, noting(home, ""))
-    with JobLedger(home).change() as history:
+    with change_jobs(home) as history:
         history.add("tiny", "000001", {}, "running", "compaction")
     assert refits.history().open_job("tiny") is None
     job = refits.request("tiny", "000001", {})
@@ -327,7 +327,7 @@ def test_only_one_process_refits_at_a_time(refits_of, home):
 def test_a_job_of_a_killed_service_failed_and_waiting_ones_are_kept(refits_of, home, caplog):
     one, other = both(refits_of, home, "")
     one.request("tiny", "000001", {})
-    with JobLedger(home).change() as history:
+    with change_jobs(home) as history:
         history.change(1, state="running")  # as if its process was killed
     assert not other.run_due()
     assert (one.history().find(1).state, one.history().find(1).seconds) == ("failed", None)

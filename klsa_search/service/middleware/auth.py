@@ -27,11 +27,12 @@ from klsa_search.service.middleware.clients import ALWAYS, Rates
 from klsa_search.service.page_files import PREFIX
 from klsa_search.service.request_log import CHANGES
 from klsa_search.service.signing import (
-    Sessions,
+    Signer,
     TenantClaims,
-    TenantTokens,
     is_cross_origin,
     is_tenant_token,
+    key_of_session,
+    read_tenant_token,
 )
 
 API_KEY_HEADER: Final = "X-API-Key"
@@ -291,36 +292,28 @@ def _password(headers: Mapping[str, str]) -> str | None:
     return decoded.partition(":")[2]
 
 
-class Authentication:
-    """Gives requests their access, by the key, tenant token or session that they send."""
+def access_of(keys: Keys, signer: Signer, headers: Mapping[str, str], method: str) -> Access:
+    """Return the access of a request, by the key, tenant token or session that it sends.
 
-    def __init__(self, keys: Keys, sessions: Sessions, tokens: TenantTokens) -> None:
-        self._keys, self._sessions, self._tokens = keys, sessions, tokens
-
-    def access(self, headers: Mapping[str, str], method: str) -> Access:
-        """Return the access of a request with these headers, by lower-case name: see `_token`.
-
-        InvalidApiKey for an unknown or revoked key, SettingsError if the file cannot be read,
-        StoreError if a token or session cannot be verified.
-        """
-        keys = self._keys.by_id()
-        if keys is None:
-            return self._keys.keyless
-        token = _token(headers)
-        if token is not None and is_tenant_token(token):
-            claims = self._tokens.read(token)
-            return Access.of_tenant(self._keys.used(keys.get(claims.key)), claims)
+    headers  by lower-case name: see `_token`
+    InvalidApiKey for an unknown or revoked key, SettingsError if the file cannot be read,
+    StoreError if a token or session cannot be verified.
+    """
+    by_id = keys.by_id()
+    if by_id is None:
+        return keys.keyless
+    token = _token(headers)
+    if token is not None and is_tenant_token(token):
+        claims = read_tenant_token(signer, token)
+        return Access.of_tenant(keys.used(by_id.get(claims.key)), claims)
+    if token is None:
+        key = by_id.get(key_of_session(signer, headers, method) or "")
+        if key is not None:
+            return replace(Access.of_key(keys.used(key)), key_id=None, by_session=True)
+        token = _password(headers)
         if token is None:
-            key = keys.get(self._sessions.key_id(headers, method) or "")
-            if key is not None:
-                access = Access.of_key(self._keys.used(key))
-                return replace(access, key_id=None, by_session=True)
-            token = _password(headers)
-            if token is None:
-                raise InvalidApiKey(
-                    "API key required; send `Authorization: Bearer KEY`", sent=False
-                )
-        return self._keys.access(token)
+            raise InvalidApiKey("API key required; send `Authorization: Bearer KEY`", sent=False)
+    return keys.access(token)
 
 
 SIGN_IN_BURST: Final = 10

@@ -23,7 +23,6 @@ from klsa_search.service.middleware.auth import (
     API_KEY_HEADER,
     NO_ACCESS,
     Access,
-    Authentication,
     is_file,
     needs_key,
 )
@@ -58,9 +57,10 @@ _PREFLIGHT_AGE: Final = 86_400  # seconds that a browser keeps the answer to a C
 class Guard:
     """ASGI middleware that admits requests; `state` of those has ID and access.
 
-    admission  refuses requests while its queue is full
-    origins    origins of pages that may send cross-origin requests
-    exposed    headers of answers that such pages may read
+    admission     refuses requests while its queue is full
+    authenticate  returns the access of headers and a method: see `access_of`
+    origins       origins of pages that may send cross-origin requests
+    exposed       headers of answers that such pages may read
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Guard:
         app: ASGIApp,
         *,
         admission: Admission,
-        authentication: Authentication,
+        authenticate: Callable[[Mapping[str, str], str], Access],
         rates: Rates | None = None,
         hosts: Hosts | None = None,
         origins: Collection[str] = (),
@@ -78,7 +78,7 @@ class Guard:
         self._app = app
         self._compressing = GZipMiddleware(app, _MIN_COMPRESSED, _COMPRESSION_LEVEL)
         self._admission = admission
-        self._authentication = authentication
+        self._authenticate = authenticate
         self._rates = rates
         self._hosts = hosts
         self._observers = observers
@@ -162,7 +162,7 @@ class Guard:
     def _access(self, path: str, headers: Mapping[str, str], scope: Scope) -> Access:
         """Return the access of a request; InvalidApiKey, RateExceeded."""
         try:
-            access = self._authentication.access(headers, scope["method"])
+            access = self._authenticate(headers, scope["method"])
         except KlsaError:
             if needs_key(path):
                 if self._rates is not None:  # keys cannot be tried faster than others ask

@@ -23,7 +23,14 @@ from klsa_search.service.resources import Resources
 from klsa_search.service.schemas.base import Answer, Name, RequestModel
 from klsa_search.service.schemas.errors import documented
 from klsa_search.service.schemas.search_requests import FilterText
-from klsa_search.service.signing import MAX_TENANT_LIFETIME, Sessions, TenantTokens
+from klsa_search.service.signing import (
+    MAX_TENANT_LIFETIME,
+    Signer,
+    begin_session,
+    end_session,
+    new_tenant_token,
+    refuse_other_pages,
+)
 
 NewPassword = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=12, max_length=200)
@@ -78,7 +85,8 @@ async def sign_in(request: Request, response: Response, service: Service) -> Ses
     if access.key is not None:
         if access.key_id is None:
             raise QueryError("cannot sign in without an API key; send it as `X-API-Key`")
-        request.app.state.sessions.begin(request, response, access.key_id, access.expires)
+        signer: Signer = request.app.state.signer
+        begin_session(signer, request, response, access.key_id, access.expires)
     return SessionAnswer.of(access, signed_in=access.key is not None)
 
 
@@ -91,11 +99,10 @@ async def sign_in_by_name(request: Request, response: Response, body: SignInBody
     It may also change the password, by `new_password`. For the page only. A name and an address
     have ten attempts, and one more every 30 seconds.
     """
-    sessions: Sessions = request.app.state.sessions
     resources: Resources = request.app.state.resources
     if not resources.keys.needed:
         raise QueryError("cannot sign in: the service has neither API keys nor users")
-    sessions.refuse_others(request)
+    refuse_other_pages(request)
     request.state.is_change = True  # for the audit log
     attempts: SignIn = request.app.state.sign_in
     attempts.take(body.name, address_of(request.scope))
@@ -105,14 +112,14 @@ async def sign_in_by_name(request: Request, response: Response, body: SignInBody
         user = await resources.heavy.run(work)
     access = replace(Access.of_key(user), key_id=None, by_session=True)
     request.scope["state"]["access"] = access
-    sessions.begin(request, response, user.id, user.expires)
+    begin_session(request.app.state.signer, request, response, user.id, user.expires)
     return SessionAnswer.of(access, signed_in=True)
 
 
 @router.delete("/session", summary="Sign out")
 async def sign_out(request: Request, response: Response) -> SessionAnswer:
     """Remove the cookie from the browser. Revoke the key to end its sessions in all browsers."""
-    request.app.state.sessions.end(request, response)
+    end_session(request, response)
     return SessionAnswer(key=None, scopes=[], is_user=False, signed_in=False)
 
 
@@ -242,9 +249,9 @@ async def create_tenant_token(
         )
     await _check_filters(service, body.filters)
     expires = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=body.expires_in)
-    tokens: TenantTokens = request.app.state.tenant_tokens
     response.headers["Cache-Control"] = "no-store"
-    token = tokens.create(service.access.key_id, body.filters, expires)
+    signer: Signer = request.app.state.signer
+    token = new_tenant_token(signer, service.access.key_id, body.filters, expires)
     return TenantTokenAnswer(token=token, expires=expires)
 
 
