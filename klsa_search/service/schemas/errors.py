@@ -6,7 +6,6 @@ import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Final
 
 from fastapi import Request
@@ -257,16 +256,14 @@ async def internal_error(request: Request, error: Exception) -> JSONResponse:
     return failure_answer(_INTERNAL, message, headers={REQUEST_ID: identity})
 
 
-HANDLERS: Final[Mapping[Any, Handler]] = MappingProxyType(
-    {
-        KlsaError: _known_error,
-        RequestValidationError: _invalid,
-        HTTPException: _refused,
-        OSError: _system_error,
-        MemoryError: _system_error,
-        ClientDisconnect: _disconnected,
-    }
-)
+HANDLERS: Final[Mapping[Any, Handler]] = {
+    KlsaError: _known_error,
+    RequestValidationError: _invalid,
+    HTTPException: _refused,
+    OSError: _system_error,
+    MemoryError: _system_error,
+    ClientDisconnect: _disconnected,
+}
 """Functions that return the response for an error, by its kind."""
 
 
