@@ -17,7 +17,6 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from klsa_search.collection.model import Collection
 from klsa_search.core.array_types import GrowableArray, GrowableLists
@@ -110,6 +109,8 @@ def weigh(
     spectrum = decompose(kernel, solved, seed=settings.seed, progress=report)
     latent = LatentSpace.of(kernel, spectrum, settings.latent_dimensions, weights)
     if is_training:
+        from scipy import sparse
+
         entries = 1
         rows = sparse.csr_array((len(kernel), len(kernel)), dtype=np.float32)
     else:

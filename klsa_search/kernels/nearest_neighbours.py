@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from klsa_search import _native
 from klsa_search.core.array_types import Numbers, csr_arrays, narrow_indptr, starts_of
@@ -34,6 +33,8 @@ from klsa_search.kernels.document_kernel import DocumentKernel
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from scipy import sparse
 
 
 @dataclass(frozen=True)
@@ -186,6 +187,8 @@ def nearest_rows_in_parts(
                     done += rows
                     if progress is not None:
                         progress(NEIGHBOURS, done // (2 * len(parts)), n)
+    from scipy import sparse
+
     sizes_of_rows = np.count_nonzero(values, axis=1).astype(np.int32)
     total = _native.compact_rows(columns, values, sizes_of_rows)
     starts = narrow_indptr(starts_of(sizes_of_rows))

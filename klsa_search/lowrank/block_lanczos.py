@@ -20,7 +20,6 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 import numpy.typing as npt
-from scipy import linalg
 
 from klsa_search._native import Features
 from klsa_search.core.array_types import Eigenvalues, Integers, Matrix, Numbers, csr_arrays
@@ -230,6 +229,8 @@ def largest_eigenpairs(
     Cost about 15 products with 32 columns, O(nnz · 32) each, and O(N · wanted) per column; memory
     4 N (wanted + 10 · 32) + 128 F bytes. SettingsError if 100 products do not suffice.
     """
+    from scipy import linalg
+
     kept, size = _kept(wanted), max_columns(wanted)
     V: list[Block] = []
     H = np.zeros((size, size))
@@ -269,6 +270,8 @@ def largest_eigenpairs(
 
 def _orthonormalised(products: BlockProducts, V: Sequence[Block], W: Block) -> Block:
     """Return W orthonormalised against V; random columns replace those that lost rank."""
+    from scipy import linalg
+
     for done in range(_PASSES):
         if V:
             W = products.subtract(V, products.inner(V, W), W)

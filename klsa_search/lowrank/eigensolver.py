@@ -11,8 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import linalg
-from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from klsa_search.core.array_types import Basis, Eigenvalues, Matrix
 from klsa_search.core.parallel import one_blas_thread, processors
@@ -145,6 +143,8 @@ def _one_by_one(
 def _iterative(
     side: int, product: Callable[[Matrix], Matrix], wanted: int, seed: int
 ) -> tuple[Eigenvalues, Matrix]:
+    from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+
     randomness = np.random.default_rng(seed)
     start = randomness.uniform(0.5, 1.5, side)
     operator = LinearOperator((side, side), matvec=product, matmat=product, dtype=np.float64)
@@ -160,6 +160,8 @@ def _iterative(
 
 
 def _dense(gram: Matrix, wanted: int) -> tuple[Eigenvalues, Matrix]:
+    from scipy import linalg
+
     last = len(gram) - 1
     return _largest_first(*linalg.eigh(gram, subset_by_index=[max(0, last + 1 - wanted), last]))
 

@@ -9,7 +9,6 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.cluster.vq import kmeans2
 
 from klsa_search.collection.model import Document
 from klsa_search.core.array_types import Matrix, Numbers
@@ -126,6 +125,8 @@ def title_of(index: Index, document: Document) -> str:
 
 def k_means(points: Matrix, k: int, seed: int) -> tuple[Matrix, Numbers]:
     """Return the centres (k, m) and the labels of points, with the least inertia of five starts."""
+    from scipy.cluster.vq import kmeans2
+
     generator = np.random.default_rng(seed)
 
     def inertia(result: tuple[Matrix, npt.NDArray[np.int32]]) -> float:

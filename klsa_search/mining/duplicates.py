@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from scipy import sparse
 
 from klsa_search.core.array_types import Numbers
 from klsa_search.core.progress import NEIGHBOURS, Progress
@@ -16,6 +15,9 @@ from klsa_search.kernels.vector_space import VectorSpace, dot_products
 from klsa_search.mining.clusters import title_of
 from klsa_search.mining.similar import DOCUMENT, checked_share, vectors_of_kernel
 from klsa_search.search.index import Index
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 THRESHOLD: Final = 0.9
 _NEAREST: Final = 64
@@ -73,7 +75,7 @@ def duplicates(
         pairs = _near_vectors(index, vectors.space, least - _ROUNDING, progress)
     else:
         near = nearest_rows(normalised(index.arrays.kernel), _NEAREST, progress=progress)
-        pairs = sparse.csr_array(near.maximum(near.T))
+        pairs = near.maximum(near.T).tocsr()
         live = index.arrays.live_docs()
         rows = np.repeat(np.arange(pairs.shape[0]), np.diff(pairs.indptr))
         pairs.data[~(live[rows] & live[pairs.indices])] = 0
@@ -125,6 +127,8 @@ def _near_vectors(
                     cosines[begin + at] = similarities[at, first.argmax()]
         if progress is not None:
             progress(NEIGHBOURS, min(begin + BLOCK, len(rows)), len(rows))
+    from scipy import sparse
+
     followers = np.flatnonzero(leaders >= 0)
     indices = (documents[followers], documents[leaders[followers]])
     size = len(index.arrays)

@@ -80,3 +80,10 @@ def test_the_package_loads_nothing_of_its_own_nor_of_others():
     lazy = {"klsa_search", "klsa_search.core", *core}
     assert {n for n in names if n.startswith("klsa_")} == lazy
     assert not names & (TO_COMPUTE | {"click", "pydantic"})
+
+
+def test_a_service_loads_no_scipy_to_start():
+    done = run_python(
+        "import sys, klsa_search.service.application; print(*sys.modules)", check=True
+    )
+    assert "scipy" not in done.stdout.split()
