@@ -2,6 +2,7 @@
 
 import pickle
 import shutil
+import sqlite3
 from contextlib import closing
 from dataclasses import replace
 from itertools import product
@@ -235,6 +236,23 @@ def test_another_open_index_follows_on_refresh(path, index):
         pinned.add(records([71]))
     pinned.close()
     assert other.document("70").text == TEXTS[70]
+    other.close()
+
+
+def test_a_write_opens_its_log_once_and_sees_earlier_writes_of_others(path, index, monkeypatch):
+    other = open_index(path)
+    other.add(records([70]))
+    connections, connect = [], sqlite3.connect
+
+    def counted(database, *args, **kwargs):
+        connections.append(database)
+        return connect(database, *args, **kwargs)
+
+    monkeypatch.setattr(sqlite3, "connect", counted)
+    assert index.patch("70", {"title": "later"}).changed == 1
+    assert len(connections) == 1
+    other.refresh()
+    assert index.document("70") == other.document("70")
     other.close()
 
 

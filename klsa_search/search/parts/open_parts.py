@@ -192,13 +192,16 @@ class OpenParts:
         While another thread writes, nothing changes: all earlier writes are visible, and those of
         that thread will be in one step.
         """
+        return self._refresh(is_to_write=False)
+
+    def _refresh(self, *, is_to_write: bool) -> bool:
         with self._lock:
             self.parts.require_open()
             if self.is_pinned or self._writing.locked():
                 return False
-            return self._of_current(self._refreshed)
+            return self._of_current(lambda: self._refreshed(is_to_write))
 
-    def _refreshed(self) -> bool:
+    def _refreshed(self, is_to_write: bool) -> bool:
         parts, group = self.parts, self.group
         stamps = self._stamps_now()
         facts = parts.facts if stamps == self._stamps else self._read()
@@ -209,7 +212,8 @@ class OpenParts:
         else:
             is_changed = self._is_stale or facts.configuration != parts.facts.configuration
             self._is_stale = True  # until all parts were read
-            while group.refresh():
+            # The log of an only part is read by the connection that writes it.
+            while not (is_to_write and len(parts.parts) == 1) and group.refresh():
                 is_changed = True
             if is_changed:
                 parts = group.state(facts)
@@ -253,7 +257,7 @@ class OpenParts:
         """
         path = self.parts.facts.path.parent
         with writing(path):
-            self.refresh()
+            self._refresh(is_to_write=True)
             spaces = self.parts.facts.manifest.vectors
             if batch.spaces is not None and _models(batch.spaces) != _models(spaces):
                 return None
