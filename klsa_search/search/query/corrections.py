@@ -123,7 +123,7 @@ class Corrector:
     def __init__(self, pieces: PieceCache) -> None:
         self._snapshot, self._analyzer = pieces.snapshot, pieces.analyzer
         self._term_dictionary, self._divider = pieces.term_dictionary, pieces.divider
-        self._configured_words = pieces.configured_words
+        self._pieces = pieces
         self.similar = SimilarTerms(self._snapshot, self._analyzer, self._term_dictionary)
         self._derived = pieces.derived
 
@@ -260,7 +260,7 @@ class Corrector:
         numbers, frequencies = self._snapshot.vocabulary.numbers, self._term_dictionary.frequencies
         edits = 2 if len(word) >= SURE_LETTERS else 1
         candidates = list[Correction]()
-        for cost, configured in self._configured_words.near(
+        for cost, configured in self._pieces.configured_words.near(
             word, edits, with_synonyms=where.synonyms
         ):
             meant = [[numbers.get(term, UNKNOWN) for term in terms] for terms in configured.meant]

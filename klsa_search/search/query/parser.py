@@ -41,7 +41,7 @@ from klsa_search.search.query.pieces import (
     flags_of,
     numbers_of,
 )
-from klsa_search.search.query.similar_terms import MIN_FITTING_LETTERS, ConfiguredWords
+from klsa_search.search.query.similar_terms import MIN_FITTING_LETTERS
 from klsa_search.search.query.synonyms import NONE, SynonymExpansion, Synonyms, add_synonyms
 from klsa_search.search.query.syntax import BooleanQuery, Clause, in_capitals, last_word
 from klsa_search.search.query.term_dictionary import DocumentsAt
@@ -118,8 +118,7 @@ class QueryParser:
         searched = snapshot.forward.fields.searched
         self.columns = {name: columns[name] for name in columns.keys() - set(searched)}
         self.fields = {*searched, *columns}
-        configured = ConfiguredWords(synonyms.as_written, rules, analyzer)
-        self.pieces = PieceCache(snapshot, analyzer, documents_at, configured)
+        self.pieces = PieceCache(snapshot, analyzer, documents_at, synonyms.as_written, rules)
         self.codes = CodeReader(self.pieces)
         self.operators = OperatorReader(self.pieces, self.fields, stored)
         self._clauses = ClauseReader(self.pieces, self.columns)

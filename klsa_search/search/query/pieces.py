@@ -7,7 +7,7 @@ words, so what a piece says is found once and then looked up.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 from operator import attrgetter, or_
@@ -17,6 +17,7 @@ from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.analysis.segmentation import characters
 from klsa_search.analysis.terms import LONGEST_WORD
 from klsa_search.analysis.unicode import nfkc
+from klsa_search.core.lazy import lazy_property
 from klsa_search.search.engine.evidence import DerivedValues
 from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN, TermNumbers
 from klsa_search.search.engine.snapshot import Snapshot
@@ -84,10 +85,11 @@ class PieceCache(dict[str, Piece]):
         snapshot: Snapshot,
         analyzer: Analyzer,
         documents_at: DocumentsAt,
-        configured: ConfiguredWords,
+        synonyms: Mapping[str, Sequence[str]],
+        rules: Iterable[str],
     ) -> None:
         super().__init__()
-        self.configured_words = configured
+        self._synonyms, self._rules = synonyms, rules
         self.snapshot, self.analyzer, self.documents_at = snapshot, analyzer, documents_at
         self.derived = DerivedValues(snapshot.answers)
         self.numbers = TermNumbers(analyzer, snapshot.vocabulary, self.derived)
@@ -96,6 +98,11 @@ class PieceCache(dict[str, Piece]):
         self.divider, self.joiner = Divider(self.counts), Joiner(self.counts)
         self.term_dictionary = TermDictionary(snapshot, analyzer, documents_at, self.derived)
         self._last_long = dict[str, Piece]()
+
+    @lazy_property
+    def configured_words(self) -> ConfiguredWords:
+        """Words of synonyms and rules, which are analysed when a word is first corrected."""
+        return ConfiguredWords(self._synonyms, self._rules, self.analyzer)
 
     def of(self, text: str) -> list[Piece]:
         """Return the pieces of a text. Cost: 0.1 µs for each that was read before."""

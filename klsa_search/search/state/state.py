@@ -56,6 +56,7 @@ class GenerationInfo:
 
     path       of the generation
     settings   those of the build, with later changes of query settings
+    defaults, parsing  of these settings, which writes do not change
     documents  number of live documents
     last       last write of the log that was applied
     drift      from the training
@@ -66,22 +67,14 @@ class GenerationInfo:
     path: Path
     manifest: Manifest
     settings: Settings
+    defaults: RankingSettings
+    parsing: ParsingSettings
     analyzer: Analyzer
     documents: int
     last: LogPosition
     drift: Drift
     trained: DocumentMask | None = field(default=None, compare=False)
     restricted: bool = False
-
-    @lazy_property
-    def defaults(self) -> RankingSettings:
-        """The default settings for ranking."""
-        return RankingSettings.of(self.settings)
-
-    @lazy_property
-    def parsing_defaults(self) -> ParsingSettings:
-        """The default settings for parsing."""
-        return ParsingSettings.of(self.settings)
 
 
 @dataclass(frozen=True)
@@ -130,9 +123,7 @@ class State:
     def parameters(self) -> Parameters:
         """What checks the parameters of searches."""
         info = self.info
-        return Parameters(
-            index_of(info.path).name, info.defaults, info.parsing_defaults, self.snapshot
-        )
+        return Parameters(index_of(info.path).name, info.defaults, info.parsing, self.snapshot)
 
     @lazy_property
     def snippets(self) -> StoredSnippets:
@@ -203,6 +194,8 @@ def _open_checked(
             path=generation,
             manifest=manifest,
             settings=settings,
+            defaults=RankingSettings.of(settings),
+            parsing=ParsingSettings.of(settings),
             analyzer=analyzer,
             documents=size,
             last=LogPosition(),
@@ -235,7 +228,9 @@ def configured(state: State, settings: Settings, synonyms: Synonyms, rules: Rule
     """
     changes = {name: getattr(settings, name) for name in QUERY_SETTINGS}
     info, passages = state.info, state.passages
-    info = replace(info, settings=info.settings.model_copy(update=changes))
+    settings = info.settings.model_copy(update=changes)
+    ranking, parsing = RankingSettings.of(settings), ParsingSettings.of(settings)
+    info = replace(info, settings=settings, defaults=ranking, parsing=parsing)
     if passages is not None:
         of_passages = configured(passages.state, settings, synonyms, rules)
         passages = replace(passages, state=of_passages)

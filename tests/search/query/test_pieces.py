@@ -15,7 +15,6 @@ from klsa_search.search.query import parser as parser_module
 from klsa_search.search.query import pieces as pieces_module
 from klsa_search.search.query.parser import QueryParser
 from klsa_search.search.query.pieces import PieceCache
-from klsa_search.search.query.similar_terms import ConfiguredWords
 from klsa_search.search.query.synonyms import Synonyms
 from klsa_search.search.query.syntax import is_plain, may_be_boolean
 
@@ -109,7 +108,7 @@ def test_forms_are_cached_if_they_depend_on_evidence_of_all_calls(snapshot):
 
 def test_cache_is_bounded_and_has_no_long_pieces(snapshot, monkeypatch):
     monkeypatch.setattr(pieces_module, "_CACHE_SIZE", 10)
-    cache = PieceCache(snapshot, Analyzer(), documents_at, ConfiguredWords({}, (), Analyzer()))
+    cache = PieceCache(snapshot, Analyzer(), documents_at, {}, ())
     for number in range(50):
         cache.of(f"word{number} {'x' * 65}")
         assert len(cache) <= 10
