@@ -47,8 +47,8 @@ FLAGS = [
 # One module for all later versions of Python; nanobind needs 3.12 for that.
 IS_STABLE = sys.version_info >= (3, 12) and not sysconfig.get_config_var("Py_GIL_DISABLED")
 STABLE = ["-DPy_LIMITED_API=0x030C0000"] if IS_STABLE else []
-# Bindings and nanobind have no loops, so optimising them for speed gains nothing.
-LEVELS = {"engine": "-O2", "nanobind": "-Os"}
+# Bindings and nanobind have few loops: optimising them further takes longer and gains nothing.
+LEVELS = {"engine": "-O1", "nanobind": "-O1"}
 # The numbers of the instruction sets (KLSA_ISA), and the flags of the processors that have them.
 AVX2 = {"avx2", "bmi1", "bmi2", "popcnt", "abm", "fma"}
 AVX512 = AVX2 | {"avx512f", "avx512bw", "avx512vl", "avx512dq"}

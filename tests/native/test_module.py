@@ -55,7 +55,9 @@ def test_largest_instruction_set_is_active():
 
 
 # Of AVX, AVX-512 and BMI; tzcnt, which older processors read as bsf, is in any code.
-ADVANCED = re.compile(r"\t(v|k|andn|bextr|bls|bzhi|lzcnt|mulx|pdep|pext\s|popcnt|rorx|s[ah][lr]x)")
+ADVANCED = re.compile(
+    r"\t(v|k|andn\s|bextr|bls|bzhi|lzcnt|mulx|pdep|pext\s|popcnt|rorx|s[ah][lr]x)"
+)
 
 
 def test_only_functions_that_are_chosen_have_instructions_of_larger_sets():
