@@ -9,7 +9,6 @@ import pytest
 from klsa_search import open_index
 from klsa_search.indexing.build import build
 from klsa_search.search.query import corrections
-from klsa_search.search.query.similar_terms import _NEAR
 
 WORDS = ["propeller", "turbine", "turbines", "winglet", "winglets", "dragon", "drag", "flow"]
 WORDS += ["shock", "wave", "boundary", "71-3/4"]
@@ -85,13 +84,13 @@ def test_a_write_leaves_caches_of_other_documents_as_they_are(index):
     before = answers(index)
     snapshot = index.arrays
     (run,) = snapshot.vocabulary.runs.runs
-    names, similar = run.names, dict(_NEAR[run])
-    assert similar
+    names, letters = run.names, run.letters
     length = round(snapshot.lengths.mean())  # another mean length changes all weights
     index.add([{"id": "new", "text": " ".join(f"unheard{number}" for number in range(length))}])
     written = index.arrays
     assert written is not snapshot
     assert written.vocabulary.runs.runs[0].names is names
+    assert written.vocabulary.runs.runs[0].letters is letters
     shock = written.vocabulary.numbers["shock"]
     forms = written.answers.get(("forms", shock), [shock])
     assert forms is not None
@@ -100,7 +99,6 @@ def test_a_write_leaves_caches_of_other_documents_as_they_are(index):
     derived, later = snapshot.answers.cache.derived, written.answers.cache.derived
     same = {kind for kind, *of in derived if later[kind, *of].value is derived[kind, *of].value}
     assert same >= {"piece", "form", "parts", "divides"}
-    assert all(_NEAR[run][word] is kept for word, kept in similar.items())
 
 
 def by_neighbours(text):

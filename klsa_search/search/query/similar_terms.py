@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from heapq import nlargest
 from itertools import pairwise
 from typing import Final, NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -21,21 +20,12 @@ from rapidfuzz.distance import OSA
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.analysis.terms import LONGEST_WORD
 from klsa_search.core.array_types import Numbers
-from klsa_search.kernels.vocabulary import TermRun, code_points
+from klsa_search.kernels.vocabulary import code_points
 from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.query.term_dictionary import ENDING, TermDictionary, most_frequent_case
 
 Distances = npt.NDArray[np.float64]
-
-_CACHED: Final = 4096
-"""Words of queries whose similar terms are cached, at most, for each run of terms."""
-
-_NEAR: Final = WeakKeyDictionary[TermRun, dict[tuple[str, str, int], tuple[Numbers, Distances]]]()
-"""Where terms near a word are in a run, by the word, its stem and the number of edits.
-
-Later vocabularies share the run of the terms of the build, and with it what was looked up.
-"""
 
 _ROWS: Final = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 _NEIGHBOURS: Final = frozenset(
@@ -99,25 +89,10 @@ class SimilarTerms:
 
         word  folded
         With the number of edits, and half a one for each letter by which the term is shorter.
-        Cost: 20 ns for each term with the same first letter, for a new word or new terms; none is
-        near a word of more than 64 letters.
+        Cost: 20 ns for each term with the same first letter. None is near a word of more than 64
+        letters.
         """
-        numbers, all_distances = list[Numbers](), list[Distances]()
-        key = word, self._analyzer.term(word), edits
-        for run in self._runs:
-            near = _NEAR.setdefault(run, {})
-            if (cached := near.get(key)) is None:
-                if len(near) >= _CACHED:
-                    near.clear()
-                cached = near[key] = self._find_near(run, *key)
-            positions, distances = cached
-            numbers.append(run.numbers[positions])
-            all_distances.append(distances)
-        return np.concatenate(numbers), np.concatenate(all_distances)
-
-    def _find_near(
-        self, run: TermRun, word: str, stem: str, edits: int
-    ) -> tuple[Numbers, Distances]:
+        stem = self._analyzer.term(word)
         length, shortest = len(word), max(len(word) - ENDING, 2)
         around = max(len(stem) - edits, 1), len(stem) + edits
         compared = [(word, (shortest, length + edits), 0, 0.5), (stem, around, None, 0.0)]
@@ -125,7 +100,11 @@ class SimilarTerms:
             # A letter is missing before the ending that a stem lacks: *mose* and *mous(e)*.
             compared.append((word, (shortest + 1, length), 1, 0.5))
         return _nearest(
-            (positions, distances + missing * np.maximum(length - run.lengths[positions], 0))
+            (
+                run.numbers[positions],
+                distances + missing * np.maximum(length - run.lengths[positions], 0),
+            )
+            for run in self._runs
             for text, lengths, fewer, missing in compared
             for positions, distances in (
                 run.letters.near(same.start, same.stop, code_points(text), lengths, edits, fewer)
