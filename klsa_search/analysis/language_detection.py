@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from klsa_search.analysis.languages import AUTO, NONE, language_codes
+from klsa_search.analysis.languages import AUTO, CODES, NONE
 
 if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
@@ -218,7 +218,7 @@ def _classify(piece: list[str], votes: dict[str, float], number: Counter[str]) -
 @cache
 def _names() -> dict[str, str]:
     """Return the languages that can be detected, by their code in py3langid."""
-    names = {code: name for name, code in language_codes().items()}
+    names = {code: name for name, code in CODES.items()}
     return {**dict.fromkeys([*_WITHOUT_RULES, _NO_LANGUAGE], NONE), **_SAME, **names}
 
 

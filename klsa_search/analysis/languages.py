@@ -27,7 +27,7 @@ AUTO: Final = "auto"
 
 ENGLISH: Final = "english"
 
-_CODES: Final = {
+CODES: Final = {
     "afrikaans": "af", "arabic": "ar", "armenian": "hy", "basque": "eu",
     "bengali": "bn", "breton": "br", "bulgarian": "bg", "catalan": "ca", "chinese": "zh",
     "croatian": "hr", "czech": "cs", "danish": "da", "dutch": "nl", "english": "en",
@@ -57,13 +57,9 @@ _RELATED: Final = {
 Of what it adds to searches for Unicode's keywords of emoji at least .8 times as much is right as of
 the rest; own stemmers have .1 to 1.8, Hindi's on Marathi .1 and Turkish on Azerbaijani .2.
 """
-_PREFIXES: Final = {"arabic": re.compile(r"\A(?:[وبكف]?ال|لل)(?=.{3})")}
-"""Articles and prepositions that are joined to the next word, if enough letters of it remain."""
-
-
-def language_codes() -> dict[str, str]:
-    """Return ISO 639-1 codes by language name."""
-    return dict(_CODES)
+PREFIXES: Final = {"arabic": re.compile(r"\A(?:[وبكف]?ال|لل)(?=.{3})")}
+"""Articles and prepositions that are joined to the next word, if enough letters of it remain:
+the stemmer `auto` of a language drops them."""
 
 
 def language_name(language: str) -> str:
@@ -72,7 +68,7 @@ def language_name(language: str) -> str:
     >>> language_name("de"), language_name("german")
     ('german', 'german')
     """
-    names = {code: name for name, code in _CODES.items()}
+    names = {code: name for name, code in CODES.items()}
     return names.get(language.lower(), language)
 
 
@@ -114,7 +110,7 @@ def languages() -> tuple[str, ...]:
     >>> languages()[:3]
     ('afrikaans', 'arabic', 'armenian')
     """
-    return tuple(sorted({NONE, *_CODES, *Stemmer.algorithms()} - _VARIANTS))
+    return tuple(sorted({NONE, *CODES, *Stemmer.algorithms()} - _VARIANTS))
 
 
 @cache
@@ -127,7 +123,7 @@ def stop_list(language: str) -> frozenset[str]:
         names = ", ".join(languages())
         message = f"unknown language {language!r}; the languages are: {names}"
         raise SettingsError(message, field="language")
-    spelled = stopwordsiso.stopwords(_CODES.get(language, ""))
+    spelled = stopwordsiso.stopwords(CODES.get(language, ""))
     words = frozenset(word.strip(_MARKS) for word in spelled) - {""}
     return words - _words("english_kept") if language == ENGLISH else words
 
@@ -141,15 +137,6 @@ def stop_words_of(stop_words: str, language: str) -> frozenset[str]:
     if stop_words == "short":
         return _words("english_short") if language == ENGLISH else frozenset()
     return long if stop_words == "long" else frozenset()
-
-
-def prefixes_of(stemmer: str, language: str) -> re.Pattern[str] | None:
-    """Return the pattern of what a stemmer setting drops from the beginnings of words, or None.
-
-    >>> prefixes_of("auto", "arabic").sub("", "المضخة"), prefixes_of("none", "arabic")
-    ('مضخة', None)
-    """
-    return _PREFIXES.get(language) if stemmer == AUTO else None
 
 
 _JOINED_PREFIXES: Final = (

@@ -12,10 +12,11 @@ from typing import Final
 import Stemmer
 
 from klsa_search.analysis.languages import (
+    AUTO,
     ENGLISH,
+    PREFIXES,
     common_spelling,
     languages_of,
-    prefixes_of,
     stemmer_algorithm,
     stop_list,
     stop_words_of,
@@ -96,7 +97,7 @@ class TermOf(_TermCache):
         stemmer = Stemmer.Stemmer(name, 0) if name else None
         self._stem: Callable[[str], str] | None = stemmer.stemWord if stemmer else None
         self.has_two_spellings = stemmer is not None and language == ENGLISH
-        self._prefixes = prefixes_of(settings.stemmer, language)
+        self._prefixes = PREFIXES.get(language) if settings.stemmer == AUTO else None
         self._lock = threading.Lock()
 
     def uncached(self, word: str) -> str:

@@ -42,7 +42,7 @@ from klsa_search.indexing.reading import StoredCollection, read
 from klsa_search.indexing.weighing import open_training, weigh_partition
 from klsa_search.kernels.document_kernel import DocumentKernel
 from klsa_search.kernels.nearest_neighbours import KnnPart, nearest_rows_in_parts
-from klsa_search.lowrank.sparse_expansion import ENTRIES, pack_table, remote_rows_arrays
+from klsa_search.lowrank.sparse_expansion import ENTRIES, pack_table
 from klsa_search.storage.arrays import open_array, write_arrays
 from klsa_search.storage.manifest import Manifest, SpectrumEntry
 from klsa_search.storage.names import PASSAGES
@@ -298,10 +298,11 @@ def write_rows(
     ordinals = np.concatenate([open_array(folder, "ordinals") for folder in folders])
     table, steps, remote_rows = pack_table(rows, width, firsts[number], ordinals)
     scales = np.column_stack((steps, diagonals)).astype(np.float32)
-    arrays = {
+    arrays: dict[str, npt.NDArray[np.generic]] = {
         "expansion_rows": table,
         "expansion_scales": scales,
-        **remote_rows_arrays(remote_rows),
+        "remote_rows": remote_rows.documents,
+        "remote_levels": remote_rows.levels,
     }
     write_arrays(generation, arrays)
 

@@ -359,14 +359,4 @@ def open_sparse_expansion(array: Callable[[str], npt.NDArray[Any]]) -> SparseExp
     return SparseExpansion(**{name: array(f"expansion_{name}") for name in _STORED})
 
 
-def remote_rows_arrays(rows: RemoteRows) -> dict[str, npt.NDArray[Any]]:
-    """Return the stored arrays by name."""
-    return {"remote_rows": rows.documents, "remote_levels": rows.levels}
-
-
-def open_remote_rows(array: Callable[[str], npt.NDArray[Any]]) -> RemoteRows:
-    """Return the rows of stored arrays; `array` returns the array of a name."""
-    return RemoteRows(array("remote_rows"), array("remote_levels"))
-
-
 _STORED: Final = tuple(field.name for field in fields(SparseExpansion))

@@ -33,8 +33,11 @@ NONE: Final[Answers] = MappingProxyType({})
 Answer = TypeVar("Answer", int, Counter[str], tuple[Any, ...])
 _Total = TypeVar("_Total")
 
-MAX_CACHED: Final = 2**15
+MAX_CACHED: Final = 2**14
 """Values that are derived from answers and terms, at most; 20 MB."""
+
+MAX_KEY: Final = 256
+"""Characters of the key of such a value, at most; longer ones, of long queries, are not cached."""
 
 
 class AnswersPending(Exception):
@@ -77,7 +80,8 @@ class Evidence:
         if key in derived.of_all:
             return cast(_Total, derived.of_all[key])
         before, answer_ = self.uncacheable_reads, find()
-        if self.uncacheable_reads == before and len(derived.of_all) < MAX_CACHED:
+        is_kept = self.uncacheable_reads == before and len(derived.of_all) < MAX_CACHED
+        if is_kept and len(str(key)) <= MAX_KEY:
             derived.of_all[key] = answer_
         return answer_
 
@@ -284,7 +288,8 @@ class DerivedValues:
             entry = _Entry(reader, self._version, array("H", buckets), value)
             if len(self._cache.derived) >= MAX_CACHED:
                 self._cache.derived = {}
-            self._cache.derived[key] = entry
+            if len(str(key)) <= MAX_KEY:
+                self._cache.derived[key] = entry
         elif entry.reader is not reader:  # valid for both, and in between
             version = max(entry.version, self._version)
             self._cache.derived[key] = _Entry(reader, version, entry.buckets, entry.value)

@@ -40,7 +40,6 @@ from klsa_search.lowrank.sparse_expansion import (
     NO_REMOTE_ROWS,
     RemoteRows,
     SegmentedExpansion,
-    open_remote_rows,
     open_sparse_expansion,
     rows_of_shares,
 )
@@ -407,7 +406,9 @@ def open_snapshot(
         vectors=open_vectors(generation, vectors),
         ordinals=optional.get("ordinals"),
         collection=collection,
-        remote_rows=open_remote_rows(partial(open_array, generation))
+        remote_rows=RemoteRows(
+            open_array(generation, "remote_rows"), open_array(generation, "remote_levels")
+        )
         if has_array(generation, "remote_rows")
         else NO_REMOTE_ROWS,
     )

@@ -137,15 +137,11 @@ def ranked(rank: Rank, doc_ids: DocIds, size: int) -> TopDocs:
     return joined.at(order[np.searchsorted(joined.doc_ids, doc_ids, sorter=order)])
 
 
-def top_docs(scores: Scores, k: int) -> TopDocs:
-    """Return the k best by the scores of all documents."""
-    (doc_ids, best), matches = largest_entries(scores, k), Mask(scores > 0)
-    return TopDocs(doc_ids, best, matches.size, matches=matches)
-
-
 def best_of(scores: Scores, k: int, mask: Mask | None, *, matches: bool = False) -> TopDocs:
     """Return the k best documents of a mask by the scores of all documents: see `Rank`."""
-    return top_docs(scores if mask is None else scores * mask.allowed, k)
+    scores = scores if mask is None else scores * mask.allowed
+    (doc_ids, best), matching = largest_entries(scores, k), Mask(scores > 0)
+    return TopDocs(doc_ids, best, matching.size, matches=matching)
 
 
 def boosted(rank: Rank, factors: npt.NDArray[np.float64]) -> Rank:

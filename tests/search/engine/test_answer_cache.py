@@ -120,3 +120,9 @@ def test_the_number_of_derived_values_is_limited(cache, monkeypatch):
     for number in range(10):
         assert values.of(number, lambda: number) == number  # noqa: B023
     assert len(cache.derived) <= 3
+
+
+def test_values_of_long_keys_are_not_kept(cache):
+    values, long = DerivedValues(cache.present()), ("word", "e" * module.MAX_KEY)
+    assert [values.of(long, lambda: number) for number in (1, 2)] == [1, 2]  # noqa: B023
+    assert not cache.derived
