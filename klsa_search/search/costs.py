@@ -17,11 +17,12 @@ from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
 from klsa_search.search.filters.masks import FilterCache, FilterLike, key_of
 from klsa_search.search.query.operators import MAX_SIGNS
 from klsa_search.search.query.parser import QueryParser
-from klsa_search.search.query.pieces import CHARACTERS, SIGNS, flags_of, numbers_of
+from klsa_search.search.query.pieces import CHARACTERS, HAS_UNKNOWN, SIGNS, flags_of, numbers_of
 from klsa_search.search.query.query import Query
 from klsa_search.search.query.syntax import Clause, parse_boolean
 from klsa_search.search.query.word_reader import MAX_CORRECTIONS
 from klsa_search.search.rankers import ranker_of
+from klsa_search.search.ranking.searcher import ranks_with_klsa_engine
 from klsa_search.search.state.state import State
 from klsa_search.storage.columns.columns import alike_is_quick
 
@@ -95,6 +96,8 @@ _QUICK_HITS: Final = 20
 _QUICK_QUERY: Final = 256
 """Hits and characters of a query that are quick: ten hits take 50 µs."""
 
+QUICK_POSTINGS: Final = 2**17
+"""Postings of all terms of a quick query: at most 250 µs of the engine."""
 QUICK_BYTES: Final = 2**20
 """Total bytes of the k longest documents up to which a search is quick: 5 ms if all are hits."""
 
@@ -247,11 +250,19 @@ def is_quick(state: State, query: str, k: int, filter_: FilterLike | None) -> bo
     """Return whether a search by words takes at most 1 ms: see `Index.is_quick`."""
     if k > _QUICK_HITS or len(query) > _QUICK_QUERY or state.info.analyzer.tokenizes:
         return False
-    terms = state.query_parser.plain_term_numbers(query)
+    if state.passages is not None:  # some four rankings are too many for an event loop
+        return False
+    parser, defaults = state.query_parser, state.info.defaults
+    pieces = parser.pieces.of(query)
+    numbers, frequencies = numbers_of(pieces), state.snapshot.query_kernel.postings.frequencies
+    are_known_words = not flags_of(pieces) & (SIGNS | HAS_UNKNOWN)
+    if not are_known_words or max(numbers, default=0) < 0 or parser.pieces.stop_words.meant(query):
+        return False
+    by_words = defaults.ranker == "bm25" and not defaults.boost_factors
     return (
-        terms is not None
+        (by_words or ranks_with_klsa_engine(defaults))  # or few documents are all scored
+        and sum(int(frequencies[number]) for number in numbers if number >= 0) <= QUICK_POSTINGS
         and not (state.rules and state.rules.for_query(query))
-        and state.searcher.is_quick(terms)
         and state.documents.size_of_longest(k) <= QUICK_BYTES
         and state.fields.alike_is_quick  # for the filters that an interpretation suggests
         and (filter_ is None or _is_compared_quickly(state.filters, filter_))

@@ -10,7 +10,6 @@ from klsa_search.core.parameters import ParsingSettings
 from klsa_search.errors import ArgumentError, DocumentNotFound, QueryError
 from klsa_search.search import costs
 from klsa_search.search.rankers import RANKERS
-from klsa_search.search.ranking import searcher
 from tests.search.conftest import DOCUMENTS
 from tests.support.states import part_states
 
@@ -256,5 +255,5 @@ def test_no_query_is_quick_where_rankings_take_long(tmp_path, monkeypatch):
             assert not slow.is_quick("yeast")
     with build(DOCUMENTS, name="many", home=tmp_path, ranker="bm25") as long:
         assert long.is_quick("yeast dough")
-        monkeypatch.setattr(searcher, "QUICK_POSTINGS", 1)
+        monkeypatch.setattr(costs, "QUICK_POSTINGS", 1)
         assert not long.is_quick("yeast dough")

@@ -50,9 +50,6 @@ def in_parallel(
         return list(chain.from_iterable(pool.map(work, chunks)))
 
 
-QUICK_POSTINGS: Final = 2**17
-"""Postings of all terms of a quick query: at most 250 µs of the engine."""
-
 EXHAUSTIVE_LIMIT: Final = 100
 """Documents up to which all are scored: the rows of few seeds would miss related documents."""
 
@@ -222,20 +219,6 @@ class Searcher:
                 return tops
         every = (self._score_all(terms, parameters) for terms in queries)
         return [best_of(scores, request.k, request.mask) for scores in every]
-
-    def is_quick(self, terms: Sequence[int]) -> bool:
-        """Return whether a query with default parameters takes about a millisecond at most."""
-        frequencies, by_words = self._frequencies, self._defaults.ranker == "bm25"
-        is_fast = by_words and not self._defaults.boost_factors
-        return (
-            (is_fast or self._defaults_use_klsa_engine)  # or few documents are all scored
-            and sum(frequencies[term] for term in terms if term >= 0) <= QUICK_POSTINGS
-        )
-
-    @lazy_property
-    def _frequencies(self) -> memoryview:
-        """Number of documents that contain each term, deleted ones included: (V,)."""
-        return self.snapshot.query_kernel.postings.frequencies.data
 
     def explain(
         self,

@@ -198,10 +198,6 @@ class PassageSearcher(Searcher):
             for query, of_query in zip(queries, requests, strict=True)
         ]
 
-    def is_quick(self, terms: Sequence[int]) -> bool:
-        """Return False: some four rankings are too many for an event loop."""
-        return False
-
     def best_passages(
         self, query: ParsedQuery, doc_ids: DocIds, parameters: RankingSettings
     ) -> tuple[DocIds, Numbers]:
