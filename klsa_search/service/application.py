@@ -53,7 +53,6 @@ from klsa_search.service.routes import (
     analytics,
     documents,
     evaluation,
-    exports,
     health,
     indexes,
     mining,
@@ -76,7 +75,6 @@ ROUTERS: Final = (
     health.metrics_router,
     mining.tenant_router,
     mining.router,
-    exports.router,
     documents.reading_router,  # after other routes of documents, as IDs may contain slashes
     documents.router,
     sources.router,

@@ -3,7 +3,7 @@
 import pytest
 
 from klsa_search.search.index import open_index
-from klsa_search.service.routes import exports
+from klsa_search.service.routes import search
 
 from .conftest import failure_of
 
@@ -36,6 +36,6 @@ def test_faults_are_answered_before_the_first_row(client, monkeypatch):
     ):
         assert failure_of(client.post(path, json={"q": "wing", **given}), 422)["field"] == field
     assert client.get("/indexes/none/export?q=wing").status_code == 404
-    monkeypatch.setattr(exports, "MAX_WINDOW", 1)
+    monkeypatch.setattr(search, "MAX_WINDOW", 1)
     assert failure_of(client.get(f"{path}?q=wing"), 422)["field"] == "limit"
     assert len(client.get(f"{path}?q=wing&limit=1&format=jsonl").content.splitlines()) == 1

@@ -1,23 +1,29 @@
-"""Endpoints of searches, suggestions, explanations and the values of facets."""
+"""Endpoints of searches, suggestions, explanations, values of facets, and exports of results."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack
 from typing import Any, Final, cast
+from urllib.parse import quote
+from weakref import finalize
 
 from fastapi import Request, Response
+from fastapi.responses import StreamingResponse
 from pydantic import Field
 from pydantic_core import from_json, to_json
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from klsa_search.cluster.calls import PartitionTally
 from klsa_search.core.parameters import MatchName, Text
-from klsa_search.errors import KlsaError, QueryError
+from klsa_search.errors import KlsaError, QueryError, RequestTimedOut
 from klsa_search.search.costs import suggestions_cost
 from klsa_search.search.facet_search import facet_search
 from klsa_search.search.index import Index
 from klsa_search.search.query.query import Query
 from klsa_search.search.suggest.suggester import Suggestion
+from klsa_search.service.admission import Admission
 from klsa_search.service.dependencies import (
     Route,
     Service,
@@ -26,7 +32,8 @@ from klsa_search.service.dependencies import (
     router_for,
     service_of,
 )
-from klsa_search.service.index_service import IndexService
+from klsa_search.service.index_service import IndexService, restricted_by_token
+from klsa_search.service.middleware.bodies import LINES
 from klsa_search.service.middleware.clients import path_of
 from klsa_search.service.schemas.base import (
     MAX_ANSWER,
@@ -50,7 +57,9 @@ from klsa_search.service.schemas.search_answers import (
 )
 from klsa_search.service.schemas.search_requests import (
     MAX_VALUES,
+    MAX_WINDOW,
     ExplainRequest,
+    ExportRequest,
     FilterText,
     MultiSearchBody,
     SearchRequest,
@@ -281,3 +290,83 @@ async def _suggest(
         return index.search_cost(query) + suggestions_cost(params.q, params.k)
 
     return await service.answer(name, compute, cost=cost)
+
+
+TYPES: Final = {"csv": "text/csv; charset=utf-8", "jsonl": LINES}
+"""Content types of files by their suffix."""
+
+MAX_SECONDS: Final = 600.0
+"""Seconds that a stream takes, at most: a client that reads slowly keeps the index open."""
+
+_CONTENT: Final[dict[int | str, dict[str, Any]]] = {
+    200: {
+        "description": "the rows; with format=jsonl as application/x-ndjson",
+        "content": {"text/csv": {"schema": {"type": "string"}}},
+    }
+}
+
+
+@get_and_post(
+    router,
+    "/indexes/{name}/export",
+    summary="Export results",
+    responses=_CONTENT,
+    response_class=Response,
+)
+async def export(name: str, params: ExportRequest, service: Service) -> Response:
+    """Return the hits of a search as rows of CSV or lines of JSON, up to 10,000, as a stream.
+
+    CSV is for spreadsheets: UTF-8 with a byte order mark, and a text that would be a formula has a
+    ' before it. If more documents match, give `limit`. The stream breaks off if reading fails.
+    """
+    # In threads for expensive requests. The index stays open until the stream ends, or breaks off
+    # after `MAX_SECONDS`.
+    target, token_filter = service.resolve_with_filter(name)
+    leased = ExitStack()
+
+    def begin() -> tuple[Iterator[bytes], bytes | None]:
+        index = leased.enter_context(service.open_indexes.use(target))
+        service.state["index"] = index.name
+        if token_filter is not None:
+            index = restricted_by_token(index, token_filter)
+        rows = _rows(index, params)
+        return rows, next(rows, None)
+
+    try:
+        rows, first = await service.heavy.run(begin)
+    except BaseException:
+        leased.close()
+        raise
+    content = _content(service.heavy, rows, first)
+    finalize(content, leased.close)  # also if the client is gone before the first piece
+    disposition = f"attachment; filename*=UTF-8''{quote(name)}.{params.format}"
+    headers = {"Content-Disposition": disposition}
+    return StreamingResponse(content, media_type=TYPES[params.format], headers=headers)
+
+
+def _rows(index: Index, params: ExportRequest) -> Iterator[bytes]:
+    query = params.query()
+    if params.limit is None:
+        total = index.search(query.model_copy(update={"k": 1})).total
+        if total > MAX_WINDOW:
+            raise QueryError(
+                f"limit: {total:,} documents match, and at most {MAX_WINDOW:,} are exported; "
+                "add a filter, or give a limit",
+                field="limit",
+            )
+    rows: Iterator[bytes] = index.export(
+        query, params.columns, format=params.format, limit=params.limit
+    )
+    return rows
+
+
+async def _content(
+    admission: Admission, pieces: Iterator[bytes], first: bytes | None
+) -> AsyncIterator[bytes]:
+    end = time.monotonic() + MAX_SECONDS
+    piece = first
+    while piece is not None:
+        yield piece
+        if time.monotonic() > end:
+            raise RequestTimedOut(f"the client read for more than {MAX_SECONDS:.0f} s")
+        piece = await admission.run(lambda: next(pieces, None))

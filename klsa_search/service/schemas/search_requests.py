@@ -9,6 +9,7 @@ from pydantic import AfterValidator, ConfigDict, Field, model_validator
 from klsa_search.collection.vectors import MAX_DIMENSION
 from klsa_search.core.parameters import (
     SNIPPET,
+    MatchOptions,
     Names,
     QueryOptions,
     RankingParameters,
@@ -17,6 +18,7 @@ from klsa_search.core.parameters import (
 )
 from klsa_search.search.filters.parser import MAX_CHARACTERS
 from klsa_search.search.index import Index
+from klsa_search.search.parts.exports import Format
 from klsa_search.search.query.query import Query
 from klsa_search.service.schemas.base import (
     MAX_HITS,
@@ -153,10 +155,8 @@ class SearchRequest(RankingParameters, QueryOptions, _TextAndPage):
 
     def to_query(self) -> Query:
         """Return the query that is requested; QueryError for options that exclude each other."""
-        names = self.model_fields_set & _OPTIONS
-        options = {name: value for name in names if (value := getattr(self, name)) is not None}
         page = {"query": self.q or "", "k": self.count, "offset": self.first}
-        query = _NO_OPTIONS.model_copy(update=options | page)  # each is checked already
+        query = _NO_OPTIONS.model_copy(update=_options_of(self) | page)  # each is checked already
         query.check_combinations()
         return query
 
@@ -184,6 +184,12 @@ _PLAIN: Final = frozenset(("q", "index", "k", "limit", "hits_per_page", "analyti
 
 _NO_OPTIONS: Final = Query()
 _OPTIONS: Final = frozenset(Query.model_fields) - {"query", "k", "offset"}
+
+
+def _options_of(request: RequestModel) -> dict[str, Any]:
+    """Return the options of the query of a request that were given."""
+    names = request.model_fields_set & _OPTIONS
+    return {name: value for name in names if (value := getattr(request, name)) is not None}
 
 
 class MultiSearchQuery(SearchRequest):
@@ -263,3 +269,33 @@ class ExplainRequest(RankingParameters, _TextAndVector):
         ranking = {name: getattr(self, name) for name in RankingParameters.model_fields}
         changes = {"query": self.q, "k": 1, "explain": True, "vector": self.vector, **ranking}
         return index.search_cost(_NO_OPTIONS.model_copy(update=changes))
+
+
+class _Rows(RequestModel):
+    q: QueryText = Field("", description=QUERY)
+    format: Format = Field("csv", description="format of the rows: csv or jsonl, lines of JSON")
+    columns: Names = Field(
+        (),
+        description="columns in their order: rank, id, score, title, snippet, text, document_id, "
+        "page, heading, more_passages or metadata fields; by default rank, id, score, title, "
+        "snippet and all filterable fields",
+    )
+    limit: int | None = Field(
+        None, ge=1, le=MAX_WINDOW, description="maximum number of rows; by default all matches"
+    )
+
+
+class ExportRequest(RankingParameters, MatchOptions, _Rows):
+    """The parameters of an export: those of a search that decide which hits it has."""
+
+    filter: FilterText | dict[str, Any] | None = Field(
+        None, description="filter on metadata, as text, or as JSON in a body"
+    )
+    snippet_length: int = Field(
+        SNIPPET, ge=1, le=MAX_SNIPPET, description="maximum length of a snippet, in characters"
+    )
+    vector: QueryVector | None = Field(None, description="vector of the query; only in a body")
+
+    def query(self) -> Query:
+        """Return the search; QueryError for options that exclude each other."""
+        return Query(self.q, **_options_of(self))
