@@ -18,6 +18,9 @@ from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN, TermNumbers
 from klsa_search.search.query.division import JOINING_SIGNS, RARER, WordCounts, spelled_name
 from klsa_search.search.query.interpretation import Variant, Word
 
+SHORTEST_ENDING: Final = 3
+"""Letters of an ending apart from its stem, at least: *copi ing*, but not *drucker e*."""
+
 _RUN: Final = re.compile(r"[^\W_]++")
 
 LETTER: Final = 1
@@ -131,7 +134,8 @@ class Joiner:
                 return None
             if _DECIMAL.search(sequence):
                 return None
-            if " " in sequence and number in numbers:  # as in *drucker e*
+            unknown = (len(one) for one, n in zip(words, numbers, strict=True) if n == UNKNOWN)
+            if " " in sequence and number in numbers and min(unknown, default=0) < SHORTEST_ENDING:
                 return None
             are_known = " " in sequence and UNKNOWN not in numbers
             if are_known and not self._is_meant(words, number, evidence):

@@ -322,6 +322,16 @@ def test_decimals_are_not_joined(query, variants, index_of):
     assert index.search(query).interpretation.variants == variants
 
 
+@pytest.mark.parametrize("partitions", [1, 2])
+def test_an_ending_that_is_written_apart_from_its_stem_is_joined(index_of, partitions):
+    texts = ["Kopieren von Tabellen", "eine Kopie der Tabelle", "Erben der Tabelle", "Drucker"]
+    index = index_of([*texts, *["Sand"] * 9], language="german", partitions=partitions, workers=1)
+    found = index.search("Kopi eren Tabelle", match="all")
+    assert {hit.id for hit in found} == {"0", "1"}
+    assert found.interpretation.variants == {"Kopi eren": "Kopieren"}
+    assert index.search("Drucker e").interpretation.unknown == ("e",)
+
+
 @pytest.mark.parametrize("blank", " \u00a0\u202f\u2009")
 def test_words_are_joined_across_any_blank(blank, index_of):
     index = index_of({"rod": "rod 25mm", "others": "25 rods of 3 mm"})
