@@ -62,7 +62,7 @@ def test_repetitions_and_unknown_words_do_not_make_a_query_long(index):
     results = index.search(query, spelling="off")
     assert results.interpretation.left_out == ()
     state = open_state(index.path)
-    numbers = state.query_parser.parse(query, state.info.parsing_defaults).terms
+    numbers = state.query_parser.parse(query, state.info.parsing).terms
     assert len(numbers) == 400
     snapshot = index.arrays
     assert {"kernel", "neighbours", "latent"}.isdisjoint(vars(snapshot))
