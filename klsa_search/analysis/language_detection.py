@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from klsa_search.analysis.languages import AUTO, CODES, NONE
@@ -89,17 +90,14 @@ def detect_language(texts: Iterable[str]) -> DetectedLanguage:
     ('korean', 'auto')
     """
     votes: dict[str, float] = defaultdict(float)
-    waiting: dict[str, list[str]] = {}
-    for text in texts:
-        script, letters = _script_of(text[:MAX_CHARACTERS])
-        if script not in _CLASSIFIED:
+    in_script: dict[str, list[str]] = defaultdict(list)
+    for text in (text[:MAX_CHARACTERS] for text in texts):
+        script, letters = _script_of(text)
+        if script in _CLASSIFIED:
+            in_script[script].append(text)
+        else:
             votes[script] += letters
-            continue
-        piece = waiting.setdefault(script, [])
-        piece.append(text[:MAX_CHARACTERS])
-        if sum(map(len, piece)) >= _LONG_PIECE:
-            _classify(waiting.pop(script), votes, Counter())
-    for piece in waiting.values():
+    for piece in chain.from_iterable(map(_pieces, in_script.values())):
         _classify(piece, votes, Counter())
     language = max(sorted(votes), key=votes.__getitem__, default=AUTO)
     by_script = {name for _, name in _RANGES} - _CLASSIFIED
@@ -136,7 +134,7 @@ def detect_languages(texts: Sequence[str]) -> list[DetectedLanguage]:
             _classify([text], votes, number)
         elif letters >= _SHORTEST:
             alike[_identifier().classify(text)[0]].append(text)
-    for piece in (piece for same in alike.values() for piece in _pieces(same)):
+    for piece in chain.from_iterable(map(_pieces, alike.values())):
         _classify(piece, votes, number)
     several = [
         language

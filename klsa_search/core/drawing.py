@@ -54,13 +54,6 @@ _METADATA = {
 }
 
 
-def text_outline() -> list[Any]:
-    """Return the path effects of text drawn over points: a white outline."""
-    from matplotlib.patheffects import withStroke
-
-    return [withStroke(linewidth=2.5, foreground="white")]
-
-
 def label(
     axes: Axes, text: str, point: Sequence[float], offset: tuple[float, float], **style: object
 ) -> Annotation:

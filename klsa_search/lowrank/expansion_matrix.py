@@ -11,9 +11,9 @@ so the tail of the spectrum is kept, unless f is 0 there.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -53,38 +53,19 @@ class SpectralFunction:
         return float(((self.of(last) - self.value) / last)[0])
 
 
-def exponential(gamma: float) -> SpectralFunction:
-    """Return f(λ) = exp(γλ): D_f = exp(γK)."""
-    return SpectralFunction(lambda eigenvalues: np.exp(gamma * eigenvalues), value=1.0)
-
-
-def gvsm(gamma: float) -> SpectralFunction:
-    """Return f(λ) = λ; γ is not used, and the tail is exact."""
-    return SpectralFunction(lambda eigenvalues: eigenvalues, value=0.0)
-
-
-def squashing(gamma: float) -> SpectralFunction:
-    """Return f(λ) = λ / (λ + γ): near 1 above γ, linear below; D_f = K (K + γI)⁻¹."""
-    return SpectralFunction(lambda eigenvalues: eigenvalues / (eigenvalues + gamma), value=0.0)
-
-
-def truncation(gamma: float) -> SpectralFunction:
-    """Return f(λ) = 1 for the k largest, else 0; γ is not used."""
-    return SpectralFunction(np.ones_like, value=0.0, tail=False)
-
-
-def von_neumann(gamma: float) -> SpectralFunction:
-    """Return f(λ) = 1 / (1 - γλ), for γ below 1: D_f = (I - γK)⁻¹."""
-    return SpectralFunction(lambda eigenvalues: 1 / (1 - gamma * eigenvalues), value=1.0)
-
-
-SPECTRAL_FUNCTIONS = {
-    "exponential": exponential,
-    "gvsm": gvsm,
-    "squashing": squashing,
-    "truncation": truncation,
-    "von-neumann": von_neumann,
+SPECTRAL_FUNCTIONS: Final[Mapping[str, Callable[[float], SpectralFunction]]] = {
+    # D_f = exp(γK)
+    "exponential": lambda gamma: SpectralFunction(lambda x: np.exp(gamma * x), value=1.0),
+    # f(λ) = λ; γ is not used, and the tail is exact
+    "gvsm": lambda gamma: SpectralFunction(lambda x: x, value=0.0),
+    # near 1 above γ, linear below; D_f = K (K + γI)⁻¹
+    "squashing": lambda gamma: SpectralFunction(lambda x: x / (x + gamma), value=0.0),
+    # 1 for the k largest, else 0; γ is not used
+    "truncation": lambda gamma: SpectralFunction(np.ones_like, value=0.0, tail=False),
+    # for γ below 1: D_f = (I - γK)⁻¹
+    "von-neumann": lambda gamma: SpectralFunction(lambda x: 1 / (1 - gamma * x), value=1.0),
 }
+"""Functions of the spectrum by name, for a γ."""
 
 
 def spectral_function(name: str, gamma: float) -> SpectralFunction:

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from klsa_search.core.array_types import Matrix
-from klsa_search.core.drawing import GREY, INK, TONES, label, save_figure, text_outline
+from klsa_search.core.drawing import GREY, INK, TONES, label, save_figure
 from klsa_search.core.wording import counted
 from klsa_search.errors import QueryError
 from klsa_search.mining.map import DocumentMap, document_map
@@ -111,12 +111,15 @@ def _write_titles(axes: Any, titles: Sequence[str], positions: Matrix) -> None:
 
 
 def _name_clusters(axes: Any, drawn: DocumentMap) -> None:
+    from matplotlib.patheffects import withStroke
+
+    outline = [withStroke(linewidth=2.5, foreground="white")]
     taken: list[Any] = []
     offsets = [(0, dy) for dy in (0, 13, -13, 26, -26)]
     style = {"ha": "center", "fontsize": "small", "fontweight": "bold"}
     for one in drawn.clusters:
         words = " · ".join(one.words)
-        _write(axes, words, (one.x, one.y), offsets, taken, path_effects=text_outline(), **style)
+        _write(axes, words, (one.x, one.y), offsets, taken, path_effects=outline, **style)
 
 
 def _write(
