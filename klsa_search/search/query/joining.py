@@ -13,6 +13,7 @@ from itertools import chain, pairwise
 from typing import Final, NamedTuple
 
 from klsa_search.analysis.searched_text import MAX_PARTS
+from klsa_search.analysis.segmentation import WITHOUT_SPACES_PATTERN
 from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN, TermNumbers
 from klsa_search.search.query.division import JOINING_SIGNS, RARER, WordCounts, spelled_name
@@ -30,6 +31,7 @@ UNKNOWN_RUN: Final = 4
 
 _SPELLED_ENDS: Final = ("sharp", "plus")
 
+_WITHOUT_SPACES: Final = re.compile(WITHOUT_SPACES_PATTERN)
 _DECIMAL: Final = re.compile(r"\d[.,](?!\d{3}(?!\d))\d")  # 12.5 is not 125, 1.250 is 1250
 _APART: Final = re.compile(r"[^\W_]+(?:[ \-‐‑][^\W_]+)+")
 _GROUP: Final = re.compile(r"\d{1,3} \d{3}")
@@ -225,7 +227,7 @@ def runs_of(text: str, numbers: TermNumbers) -> list[Run]:
         word, number = match[0], numbers[match[0]]
         unknown = UNKNOWN_RUN * (number == UNKNOWN)
         first, last = (DIGIT if end.isdecimal() else LETTER for end in (word[0], word[-1]))
-        is_word = word.isalpha() and word.isascii()
+        is_word = word.isalpha() and (word.isascii() or not _WITHOUT_SPACES.search(word))
         after = text[match.end() : end] or " "
         after = " " if after.isspace() and len(after) == 1 else after  # also one without a break
         runs.append(

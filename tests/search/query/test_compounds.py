@@ -322,6 +322,23 @@ def test_decimals_are_not_joined(query, variants, index_of):
     assert index.search(query).interpretation.variants == variants
 
 
+@pytest.mark.parametrize(
+    ("language", "query", "joined"),
+    [
+        ("german", "Kühl schrank", "Kühlschrank"),
+        ("finnish", "jää kaappi", "jääkaappi"),
+        ("russian", "водо провод", "водопровод"),
+    ],
+)
+def test_words_of_all_letters_are_joined(index_of, language, query, joined):
+    first, second = query.split()
+    texts = [f"{joined} {number}" for number in range(3)]
+    index = index_of([*texts, f"1 {first} 2", f"1 {second} 2", *["x"] * 9], language=language)
+    found = index.search(query, match="all")
+    assert {hit.id for hit in found} == {"0", "1", "2"}
+    assert found.interpretation.variants == {query: query.replace(" ", "")}
+
+
 @pytest.mark.parametrize("partitions", [1, 2])
 def test_an_ending_that_is_written_apart_from_its_stem_is_joined(index_of, partitions):
     texts = ["Kopieren von Tabellen", "eine Kopie der Tabelle", "Erben der Tabelle", "Drucker"]
