@@ -53,8 +53,8 @@ LEVELS = {"engine": "-O1", "nanobind": "-O1"}
 AVX2 = {"avx2", "bmi1", "bmi2", "popcnt", "abm", "fma"}
 AVX512 = AVX2 | {"avx512f", "avx512bw", "avx512vl", "avx512dq"}
 INSTRUCTION_SETS = {"baseline": (2, set()), "avx2": (3, AVX2), "avx512": (4, AVX512)}
-# These take longest to compile, so they start first.
-SLOWEST = ("engine", "neighbours")
+# Those that take longest to compile start first, and the shortest last: processors end together.
+SLOWEST, SHORTEST = {"engine", "neighbours"}, {"arrays", "gil", "module"}
 SANITIZE = [
     *("-O1", "-g1", "-fno-omit-frame-pointer"),
     "-fsanitize=address,undefined",
@@ -139,9 +139,12 @@ class BuildNative(build_ext):
             self.spawn(command)
             made_with.write_text(_key(command, made, contents))
 
-        slowest_first = sorted(objects, key=lambda source: objects[source].stem not in SLOWEST)
+        def turn(source: str) -> int:
+            stem = objects[source].stem
+            return (stem not in SLOWEST) + (stem in SHORTEST)
+
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            list(pool.map(make_object, slowest_first))
+            list(pool.map(make_object, sorted(objects, key=turn)))
         target = Path(self.get_ext_fullpath(ext.name))
         target.parent.mkdir(parents=True, exist_ok=True)
         undefined = ["-undefined", "dynamic_lookup"] if sys.platform == "darwin" else []
