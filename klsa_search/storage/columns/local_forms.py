@@ -195,6 +195,8 @@ _NAMED_MONTHS: Final = (
     re.compile(rf"{_MONTH}\.?[ -](?P<y>\d{{4}})", re.I),
     re.compile(rf"(?P<y>\d{{4}}) {_MONTH}(?: (?P<d>\d\d?))?", re.I),  # of PubMed
 )
+_IN_DATES: Final = re.compile(r"\d\d")
+"""Part of the year in any of these forms, which most texts do not have."""
 _OFFSET: Final = re.compile(r"([+-])(\d\d?):?(\d\d)?$")
 _CENTURY: Final = 69
 """The first year of two digits that is in the 20th century, as in POSIX."""
@@ -266,6 +268,8 @@ def local_date(text: str, order: DateOrder | None = None) -> str | None:
     >>> local_date("1 de marzo de 2024"), local_date("2024年3月1日"), local_date("2024-03")
     ('2024-03-01', '2024-03-01', '2024-03')
     """
+    if not _IN_DATES.search(text):
+        return None
     general = chain(
         (_DOTTED, _DOTTED_SHORT, _YEAR_FIRST, _YEAR_AND_MONTH), _EAST_ASIAN, _NAMED_MONTHS
     )
