@@ -125,9 +125,14 @@ def option(name: str, value: str) -> str:
     return f"--{name} {shlex.quote(value)}"
 
 
+_LISTED: Final = 40  # names in a message, at most
+
+
 def listed(names: Iterable[str]) -> str:
-    """Return names for a message."""
-    return ", ".join(map(repr, names))
+    """Return names for a message, the first ones if there are very many."""
+    names = list(names)
+    more = f" and {len(names) - _LISTED:,} more" if len(names) > _LISTED else ""
+    return ", ".join(map(repr, names[:_LISTED])) + more
 
 
 ColumnsLike = Mapping[str, str | Sequence[str] | None]

@@ -269,12 +269,13 @@ def is_blank(cell: Any) -> bool:
 def header_names(cells: list[str], origin: str, columns: Columns) -> list[str]:
     """Return the names of columns; CollectionError if one is missing, or an ID is repeated."""
     chosen = columns.names()
+    identifiers = (columns.id, *ID_NAMES)
     names = [cell.strip() for cell in cells]
     names = [n.lower() if n.lower() in USUAL_NAMES and n not in chosen else n for n in names]
     for number, name in enumerate(names, start=1):
         if reason := text_fault(name):
             raise CollectionError(f"{origin}: the name of column {number:,} {reason}; correct it")
-        if name and name in names[: number - 1] and name in (columns.id, *ID_NAMES):
+        if name and name in identifiers and name in names[: number - 1]:
             raise CollectionError(
                 f"{origin}: columns {names.index(name) + 1:,} and {number:,} have the same name "
                 f"{name!r}; rename one in the header"

@@ -306,6 +306,14 @@ def test_ids_beside_prose_may_be_numbers_and_a_named_id_stays(tmp_path):
         list(open_collection(path, columns={"id": "code"}).documents())
 
 
+def test_a_table_of_very_many_columns_is_refused_in_linear_time(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text(",".join("1" * 60_000))  # minutes, if each name were looked for in the others
+    with pytest.raises(CollectionError, match="no column 'title' or 'text'") as refused:
+        list(open_collection(path).documents())
+    assert len(refused.value.message) < 1000
+
+
 def test_a_table_without_header_is_no_prose(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text("\n".join(f'{at},"{text}"' for at, text in enumerate(PROSE)))
