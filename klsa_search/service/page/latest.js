@@ -1,16 +1,11 @@
 // Work of which only the latest counts.
 
-/** Each new work aborts the one before.
- *
- *     const latest = new Latest();
- *     const answer = await latest.run((signal) => index.search(q, { signal }));
- *     if (answer === STALE) return;
- */
+/** New work aborts the work before it: `await latest.run((signal) => ...)`. */
 export class Latest {
   #sequence = 0;
   #controller = null;
 
-  /** Promise what `work` gives, or STALE if something newer was begun meanwhile. */
+  /** Return what `work` returns, or STALE if newer work has begun. */
   async run(work) {
     this.cancel();
     const mine = this.#sequence;
@@ -31,5 +26,5 @@ export class Latest {
   }
 }
 
-/** What `Latest.run` promises instead of an answer that came too late. */
+/** What `Latest.run` returns instead of an outdated answer. */
 export const STALE = Symbol("stale");
