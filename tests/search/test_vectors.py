@@ -166,6 +166,12 @@ def test_a_filter_and_pages_change_no_score(index):
     ]
 
 
+@pytest.mark.parametrize("option", [{"filter": "year = 3"}, {"group": "passage"}, {"offset": 2}])
+def test_rankings_by_vectors_refuse_options_of_searches(index, option):
+    with pytest.raises(QueryError, match="unknown parameter"):
+        index.rank("oil", vector={"m": [1.0] * DIMENSION}, **option)
+
+
 def test_the_best_of_any_k_are_the_best_of_all(index):
     given = {"m": vector(3)}
     ids, scores = index.rank("oil wheel", 400, vector=given)

@@ -11,7 +11,14 @@ import numpy as np
 
 from klsa_search.core.array_types import DocIds, DocumentMask
 from klsa_search.core.lazy import when_read
-from klsa_search.core.parameters import ParsingSettings, RankingSettings, SearchParameters
+from klsa_search.core.parameters import (
+    ParsingSettings,
+    RankingParameters,
+    RankingSettings,
+    SearchParameters,
+)
+from klsa_search.core.wording import suggestion
+from klsa_search.errors import QueryError
 from klsa_search.search.engine.evidence import LOCAL, Evidence
 from klsa_search.search.engine.mask import Mask, intersection
 from klsa_search.search.models import NOT_EMBEDDED, EmbeddedQuery
@@ -70,7 +77,12 @@ class Ranking(NamedTuple):
     parameters: SearchParameters
 
     def query(self, text: str) -> Query:
-        """Return the search for a text with these options."""
+        """Return the search for a text with these options; QueryError for further ones."""
+        names = sorted(RankingParameters.model_fields)
+        if unknown := self.parameters.keys() - names:
+            name = min(unknown)
+            message = f"unknown parameter {name!r}; {suggestion(name, names)}the parameters are: "
+            raise QueryError(message + ", ".join(names), field=name)
         documents = {"mask": self.mask, "vector": self.vector}
         options = {name: value for name, value in documents.items() if value is not None}
         return as_query(text, self.k, cast(SearchOptions, {**options, **self.parameters}))
