@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from klsa_search import build, open_index
 from klsa_search.analysis import Analyzer
-from klsa_search.errors import StoreError
+from klsa_search.errors import QueryError, StoreError
 from klsa_search.search.query import rules as query_rules
 from klsa_search.search.query.interpretation import QueryInterpretation
 from klsa_search.search.query.rules import RuleSet, readings_of
@@ -178,6 +178,9 @@ def test_filters_and_times_that_rules_apply_to(index, monkeypatch):
     for filter_, rules in applied.items():
         assert index.search("winter", filter=filter_).rules == rules, filter_
     assert index.search("", filter={"field": "colour", "=": "red"}).rules == ("r",)
+    for invalid in (5, [{"field": "colour", "=": "red"}]):
+        with pytest.raises(QueryError, match="is not a filter"):
+            index.search("winter", filter=invalid)
     assert index.search("winter").rules == ()
     for text, values in [("price = 7", (7, 7.0, "7")), ("colour = true", (True, "true"))]:
         index.set_rules([rule(pin=[("tent", 1)], filter=text)])

@@ -168,7 +168,11 @@ def filter_of(filter_: FilterLike) -> Filter:
         return _parsed(filter_)
     if isinstance(filter_, Mapping):
         return filter_of_mapping(filter_)
-    return filter_
+    if isinstance(filter_, Condition | And | Or | Not):
+        return filter_
+    raise QueryError(
+        f"filter = {filter_!r} is not a filter; give a text or a mapping", field="filter"
+    )
 
 
 _parsed: Final = lru_cache(PARSED)(filter_of_text)
@@ -183,13 +187,9 @@ def key_of(filter_: FilterLike) -> tuple[str, str]:
             kind, text = "json", json.dumps(filter_)
         except (TypeError, ValueError, RecursionError) as error:
             raise invalid(f"not valid JSON ({error}); correct it") from None
-    elif isinstance(filter_, Condition | And | Or | Not):
-        in_postorder(filter_)  # checks its limits, so that repr does not recurse too deep
-        kind, text = "tree", repr(filter_)
     else:
-        raise QueryError(
-            f"filter = {filter_!r} is not a filter; give a text or a mapping", field="filter"
-        )
+        in_postorder(filter_of(filter_))  # checks limits, so that repr does not recurse too deep
+        kind, text = "tree", repr(filter_)
     may_be_relative = "now" in text.replace("\\", "")  # which may escape its letters
     return (kind, f"{text} at {int(time.time())}") if may_be_relative else (kind, text)
 
