@@ -67,8 +67,8 @@ def test_a_header_that_changed_is_compiled_where_it_is_included(compiled):
 
 
 def test_another_level_of_optimisation_compiles_its_file(compiled, monkeypatch):
-    monkeypatch.setitem(build_backend.LEVELS, "engine", "-O1")
-    assert compiled() == ["engine.cpp"]
+    monkeypatch.setitem(build_backend.LEVELS, "words", "-O1")
+    assert compiled() == ["words.cpp"]
 
 
 @pytest.mark.parametrize("kind", ["o", "d", "key"])
