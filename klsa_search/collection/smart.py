@@ -97,7 +97,7 @@ def judgements(path: Path, rules: SmartRules) -> list[Judgement]:
     cacm), where every line is relevant.
     """
     judgements_ = []
-    for number, line in lines(path, "latin-1"):
+    for number, line in _lines(path):
         where = f"{path}:{number}"
         cells = line.split()
         if not cells:
@@ -120,12 +120,20 @@ def judgements(path: Path, rules: SmartRules) -> list[Judgement]:
     return deduplicate(judgements_, path)
 
 
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield (number from 1, line) in Latin-1, without byte-order marks of UTF-8."""
+    for number, line in lines(path, "latin-1"):
+        while line.startswith(_UTF8_MARK):  # also of a file appended to another
+            line = line.removeprefix(_UTF8_MARK)
+        yield number, line
+
+
 def _records(path: Path, rules: SmartRules) -> Iterator[_Record]:
     record: _Record | None = None
     current: list[str] | None = None
     in_words = False
-    for number, line in lines(path, "latin-1"):
-        text = line.removeprefix(_UTF8_MARK).rstrip()
+    for number, line in _lines(path):
+        text = line.rstrip()
         mark = MARK.match(text)
         if mark and mark[1]:
             if record:

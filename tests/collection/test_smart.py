@@ -87,6 +87,17 @@ def test_cran_rules_on_a_small_world(tmp_path):
     assert lines == [("1", "1", 1, 4), ("1", "2", 4, 1), ("2", "2", -1, 0)]
 
 
+def test_byte_order_marks_in_smart_files_are_dropped(tmp_path):
+    mark = b"\xef\xbb\xbf"
+    folder = write_cran(tmp_path / "cran")
+    expected = open_collection(folder)
+    answers = list(expected.documents()), expected.queries(), expected.judgements()
+    for file in folder.iterdir():  # also at the beginning of a file appended to another
+        file.write_bytes(mark + mark + file.read_bytes().replace(b"2 2", mark + b"2 2"))
+    marked = open_collection(folder)
+    assert (list(marked.documents()), marked.queries(), marked.judgements()) == answers
+
+
 def test_cran_1837_counts_every_line(tmp_path):
     write_cran(tmp_path / "CRAN")
     source = open_collection("cran-1837", data=[tmp_path / "nowhere", tmp_path])
