@@ -21,14 +21,16 @@ def read_query_lines(path: Path) -> list[Topic]:
     A line is an id, a tab and the text. CollectionError names file and line if there is no tab, if
     the id is blank or repeated, or if the line is not UTF-8.
     """
-    cells = []
+    return unique_topics(_cells_of_lines(path))
+
+
+def _cells_of_lines(path: Path) -> Iterator[tuple[str, str, str]]:
     for where, line in checked_lines(path):
         if line.strip():
             name, tab, text = line.rstrip("\r\n").partition("\t")
             if not tab:
                 raise CollectionError(f"{where}: no tab; a line is an id, a tab and a query")
-            cells.append((where, name.strip(), text))
-    return unique_topics(cells)
+            yield where, name.strip(), text
 
 
 def _cells_of_json(path: Path) -> Iterator[tuple[str, str, str]]:

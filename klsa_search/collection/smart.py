@@ -80,13 +80,15 @@ def queries(path: Path, rules: SmartRules) -> list[Topic]:
 
     The later queries of CISI have both. Author, source and note (.A .B .N) are ignored.
     """
-    cells = []
+    return unique_topics(_cells(path, rules))
+
+
+def _cells(path: Path, rules: SmartRules) -> Iterator[tuple[str, str, str]]:
     for order, record in enumerate(_records(path, rules), start=1):
         if record.fault:
             raise CollectionError(f"{record.origin}: {record.fault}; correct the file")
         text = " ".join(f"{record.text('T')} {record.text('W')}".split())
-        cells.append((record.origin, str(order) if rules.is_cran else record.id, text))
-    return unique_topics(cells)
+        yield record.origin, str(order) if rules.is_cran else record.id, text
 
 
 def judgements(path: Path, rules: SmartRules) -> list[Judgement]:

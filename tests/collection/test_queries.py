@@ -40,6 +40,7 @@ def test_order_tabs_and_blank_lines(tmp_path):
         (b"\twing\n", r":1: the query id is blank"),
         (b"1\tx\n1\ty\n", r":2: the query id '1' is used before"),
         (b"1\t\xff\n", r":1: the line .*correct it"),
+        (b"1\tx\n1\ty\n2\t\xff\n", r":2: the query id '1' is used before"),
     ],
 )
 def test_a_bad_line_is_named(tmp_path, content, message):
