@@ -292,7 +292,7 @@ class Explainer:
         total, *values = (float(scores[doc_id]) for scores in of_terms)
         total = total if np.isnan(blank.score) else blank.score
         terms = self._snapshot.vocabulary.terms
-        entries = [
+        entries = [  # none if the query has too many words: see `_rank_terms`
             LatentTerm(term=terms[number], value=value)
             for number, value in zip(self._query.numbers.tolist(), values, strict=False)
         ]
