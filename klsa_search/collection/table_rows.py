@@ -227,7 +227,7 @@ def _key(
     }
     filled, totals = _filled_columns(islice(rows(), _AHEAD)), 0
     for number, cells in enumerate(rows()):
-        if str(cells[0]).strip() not in (str(number), str(number + 1)):
+        if not cells or str(cells[0]).strip() not in (str(number), str(number + 1)):
             others.clear()
         for at in [*others]:
             if at >= len(cells) or is_blank(cells[at]) or cells[at] in others[at]:
