@@ -220,7 +220,7 @@ def _key(
     if not is_nameless and (not may_name_ids(names[0]) or columns.common("id", names[1:])):
         return None
     seen: set[Any] = set()
-    others: dict[int, set[Any]] = {
+    values_of: dict[int, set[Any]] = {
         at: set()
         for at, name in enumerate(names)
         if is_nameless and at not in header.nameless and may_name_ids(name)
@@ -228,12 +228,12 @@ def _key(
     filled, totals = _filled_columns(islice(rows(), _AHEAD)), 0
     for number, cells in enumerate(rows()):
         if not cells or str(cells[0]).strip() not in (str(number), str(number + 1)):
-            others.clear()
-        for at in [*others]:
-            if at >= len(cells) or is_blank(cells[at]) or cells[at] in others[at]:
-                del others[at]
+            values_of.clear()
+        for at in [*values_of]:
+            if at >= len(cells) or is_blank(cells[at]) or cells[at] in values_of[at]:
+                del values_of[at]
             else:
-                others[at].add(cells[at])
+                values_of[at].add(cells[at])
         if _is_total(cells, filled) and totals < _MOST_TOTALS:
             totals += 1
         elif len(cells) > 1:  # not a line below the table
@@ -242,7 +242,7 @@ def _key(
             seen.add(cells[0])
     if not seen:
         return None
-    return names[next(iter(others))] if len(others) == 1 else names[0]
+    return names[next(iter(values_of))] if len(values_of) == 1 else names[0]
 
 
 def _filled_columns(rows: Iterable[Sequence[Any]]) -> frozenset[int]:

@@ -53,7 +53,7 @@ class Signer:
         self._path = home / FILE
 
     def sign(self, use: Use, claims: Mapping[str, Any], expires: datetime) -> str:
-        """Return a token with these claims; everyone who has it can read them.
+        """Return a token with these claims. Anyone with the token can read them.
 
         The secret is created if there is none. StoreError if it cannot be read or written.
         """
@@ -242,7 +242,7 @@ class TenantClaims(BaseModel):
 def new_tenant_token(
     signer: Signer, key_id: str, filters: Mapping[str, FilterLike], expires: datetime
 ) -> str:
-    """Return a token; everyone who has it can read its filters.
+    """Return a token. Anyone with the token can read its filters.
 
     QueryError for an invalid filter, one that matches every document whatever it contains, or if
     they are too long.
