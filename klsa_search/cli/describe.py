@@ -119,13 +119,12 @@ def manifest_json(name: str, manifest: Manifest) -> dict[str, Any]:
 
 def writes_json(generation: Path) -> dict[str, Any]:
     """Return the writes since the build of a generation, with their bytes, for JSON."""
-    from klsa_search.storage.names import LOG_FILES, PASSAGES
+    from klsa_search.storage.names import LOG_FILES
     from klsa_search.storage.write_log import WriteLog
 
     batches = WriteLog(generation).batches()
     applied = [batch for batch in batches if batch.undone is None]
-    files = [*generation.iterdir(), *generation.glob(f"{PASSAGES}/*")]
-    later_files = [file for file in files if LOG_FILES.fullmatch(file.name)]
+    later_files = [file for file in generation.rglob("*") if LOG_FILES.fullmatch(file.name)]
     return {
         "batches": len(applied),
         "undone": len(batches) - len(applied),

@@ -312,11 +312,9 @@ class PassageSettings(SettingsGroup):
     )
 
     @property
-    def passage_words(self) -> int | None:
-        """Return the words of a passage; None if documents are not divided."""
-        if self.passages == "off":
-            return None
-        return PASSAGE_WORDS if self.passages == "auto" else int(self.passages)
+    def passage_words(self) -> int:
+        """Return the words of a passage, of documents that are divided."""
+        return int(self.passages) if self.passages.isdigit() else PASSAGE_WORDS
 
 
 def _parts(declaration: str) -> tuple[str, str, str]:

@@ -274,7 +274,7 @@ def plan_of_size(
             raise SettingsError(f"{name} = {value}: give a number above 0", field=name)
     _, chosen = _split_options(options, preset)
     passages = 0
-    if chosen.passage_words is not None and words > chosen.passage_words:
+    if chosen.passages != "off" and words > chosen.passage_words:
         passages = documents * -(-words // chosen.passage_words)
     size = Size(documents, documents * words * _BYTES_OF_WORD, 0, passages)
     source = f"{counted(documents, 'document')} of {counted(words, 'word')}"

@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.analysis.passages import cut
 from klsa_search.collection.model import Document
 from klsa_search.collection.vectors import vectors_of
 from klsa_search.core.config import Settings
 from klsa_search.core.progress import VECTORS, Progress
-from klsa_search.indexing.estimate import divides
+from klsa_search.indexing.estimate import number_of_passages
 from klsa_search.indexing.reading import StoredCollection, build_batches
 from klsa_search.search.models import (
     refuse_other_model,
@@ -127,12 +126,8 @@ def _spaces(
 
 def _passage_words(index: Index, settings: Settings) -> int | None:
     """Return the words of a passage after a rebuild; None if it keeps documents whole."""
-    words = settings.passage_words
-    if words is not None and settings.passages == "auto":
-        passages = sum(len(cut(document.text, words)) for document in index.live_documents())
-        if not divides(settings, len(index), passages):
-            return None
-    return words
+    texts = (document.text for document in index.live_documents())
+    return None if number_of_passages(texts, settings) is None else settings.passage_words
 
 
 def _attached(

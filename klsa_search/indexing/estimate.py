@@ -7,10 +7,11 @@ fit within 10%.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Final, NamedTuple
 
+from klsa_search.analysis.passages import cut
 from klsa_search.collection.model import Collection, Document
 from klsa_search.core.config import Settings
 from klsa_search.indexing.reading import Extent, content_of
@@ -18,7 +19,6 @@ from klsa_search.indexing.weighing import solved_dimensions, stores_rows
 from klsa_search.kernels.document_kernel import EXACT
 from klsa_search.search.rankers import needs_eigenvectors
 from klsa_search.storage.columns.declared import DeclaredFields, fitting
-from klsa_search.storage.passages import passages_of
 
 BASE: Final = 180 * 2**20
 """Memory of a build of nothing, with the model that detects languages."""
@@ -66,13 +66,9 @@ def size_of(collection: Collection, settings: Settings) -> Size:
         estimate = Extent(collection).estimate(total + 1, following.origin)
         total = max(estimate or total + 1 + sum(1 for _ in documents), total + 1)
     scale = total / max(len(sample), 1)
-    passages = 0
-    words = settings.passage_words
-    if words is not None:
-        passages = sum(1 for document in sample for _ in passages_of(document, words))
-        passages = round(passages * scale) if divides(settings, len(sample), passages) else 0
+    passages = number_of_passages((document.text for document in sample), settings) or 0
     content = sum(len(content_of(document)) for document in sample)
-    return Size(total, round(content * scale), len(sample), passages)
+    return Size(total, round(content * scale), len(sample), round(passages * scale))
 
 
 ENOUGH: Final = 1.1
@@ -82,8 +78,19 @@ ENOUGH: Final = 1.1
 def divides(settings: Settings, documents: int, passages: int) -> bool:
     """Return whether documents that have so many passages are divided into them."""
     if settings.passages != "auto":
-        return settings.passage_words is not None
+        return settings.passages != "off"
     return passages >= ENOUGH * max(documents, 1)
+
+
+def number_of_passages(texts: Iterable[str], settings: Settings) -> int | None:
+    """Return the number of passages of the texts of all documents; None if these stay whole.
+
+    Cost: cutting the texts.
+    """
+    if settings.passages == "off":
+        return None
+    counts = [len(cut(text, settings.passage_words)) for text in texts]
+    return sum(counts) if divides(settings, len(counts), sum(counts)) else None
 
 
 def _first(documents: Iterator[Document]) -> Iterator[Document]:

@@ -20,15 +20,13 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from klsa_search.analysis.languages import languages_of
-from klsa_search.analysis.passages import cut
 from klsa_search.collection.model import Collection, Document
 from klsa_search.collection.opened_collection import OpenedCollection
-from klsa_search.core.build_settings import PASSAGE_WORDS
 from klsa_search.core.config import Settings
 from klsa_search.core.installation import __version__
 from klsa_search.core.progress import FILES, Progress, of_passages
 from klsa_search.indexing import checks
-from klsa_search.indexing.estimate import Size, divides
+from klsa_search.indexing.estimate import Size, number_of_passages
 from klsa_search.indexing.reading import Contents, ReadDocuments, StoredCollection, read
 from klsa_search.indexing.weighing import weigh
 from klsa_search.kernels.counts import TermCounts
@@ -86,7 +84,8 @@ def write_documents(
     checks.require_fields(collection, contents.settings, contents.fields, documents)
     checks.refuse_to_shrink(generation.parent, documents, collection, replace=replace)
     built = _weighed(generation, read_, report, budget)
-    number = _number_of_passages(generation, built.contents.settings)
+    texts = map(DocumentReader.open(generation).text, range(documents))
+    number = number_of_passages(texts, built.contents.settings)
     if number is not None:
         _write_passages(generation, collection, built, number, started, report, budget)
         built = built._replace(counts={**built.counts, "passages": number})
@@ -119,19 +118,6 @@ def sizes_of(counts: TermCounts) -> dict[str, int]:
     return sizes | {"tokens": counts.tokens, "non_zeros": counts.matrix.nnz}
 
 
-def _number_of_passages(generation: Path, settings: Settings) -> int | None:
-    """Return the number of passages of the documents of a generation, None if these stay whole.
-
-    Cost: reading and cutting the texts.
-    """
-    words = settings.passage_words
-    if words is None:
-        return None
-    documents = DocumentReader.open(generation)
-    passages = sum(len(cut(documents.text(doc_id), words)) for doc_id in range(len(documents)))
-    return passages if divides(settings, len(documents), passages) else None
-
-
 def _write_passages(
     generation: Path,
     collection: Collection,
@@ -142,14 +128,13 @@ def _write_passages(
     budget: int,
 ) -> None:
     settings, columns = built.contents.settings, built.contents.fields.columns
-    words = settings.passage_words or PASSAGE_WORDS
     names = ",".join(languages_of(settings.language))  # passages are too short to decide
-    chosen = settings.model_copy(update={"passages": "off", "language": names})
+    chosen = settings.model_copy(update={"language": names})
     document_of = array("i")
 
     def read_passages() -> Iterator[Document]:
         for doc_id, document in enumerate(DocumentReader.open(generation).live_documents()):
-            for passage in passages_of(document, words):
+            for passage in passages_of(document, settings.passage_words):
                 document_of.append(doc_id)
                 yield passage
 

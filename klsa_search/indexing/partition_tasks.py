@@ -12,18 +12,17 @@ import pickle
 import shutil
 import time
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import as_completed
 from contextlib import suppress
 from functools import partial
-from itertools import chain
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.analysis.passages import cut
 from klsa_search.collection.model import Document, id_hash
 from klsa_search.core.array_types import Numbers, starts_of
 from klsa_search.core.build_settings import FieldType
@@ -58,30 +57,41 @@ _ARRAYS: Final = "arrays"
 
 
 class DocumentSpool:
-    """Batches of documents in a file, and their numbers in the source.
+    """Batches of documents in a file; numbers of them, and of their passages, in the source.
 
-    words     of a passage; None if documents are not divided
-    passages  numbers of passages of the documents
+    document_of  the document of each passage
     """
 
-    def __init__(self, path: Path, words: int | None) -> None:
-        self.path, self._words = path, words
-        self._stream = path.open("wb")
-        self.ordinals, self.passages = array("q"), array("q")
+    def __init__(self, path: Path) -> None:
+        self.path, self._stream = path, path.open("wb")
+        self.ordinals, self.passages, self.document_of = array("q"), array("q"), array("i")
 
-    def extend(self, documents: list[Document], ordinals: Sequence[int]) -> None:
-        """Write a batch of documents."""
+    def extend(
+        self, documents: list[Document], ordinals: Sequence[int], passages: Iterable[range]
+    ) -> None:
+        """Write a batch of documents.
+
+        passages  numbers of the passages of each; none if documents are not divided
+        """
         pickle.dump(documents, self._stream, pickle.HIGHEST_PROTOCOL)
+        for doc_id, numbers in enumerate(passages, len(self.ordinals)):
+            self.passages.extend(numbers)
+            self.document_of.extend(repeat(doc_id, len(numbers)))
         self.ordinals.extend(ordinals)
-        if self._words is not None:
-            self.passages.extend(len(cut(document.text, self._words)) for document in documents)
 
     def close(self) -> None:
-        """Close the file, and write the numbers of the documents to the folder of their arrays."""
+        """Close the file, and write the numbers to the folders of the arrays of both."""
         self._stream.close()
-        arrays = self.path.with_name(f"{self.path.name}-{_ARRAYS}")
-        arrays.mkdir()
-        write_arrays(arrays, {"ordinals": np.frombuffer(self.ordinals, np.int64)})
+        documents, passages = (
+            folder / f"{self.path.name}-{_ARRAYS}"
+            for folder in (self.path.parent, self.path.parent / PASSAGES)
+        )
+        for folder in (documents, passages):
+            folder.mkdir(parents=True)
+        write_arrays(documents, {"ordinals": np.frombuffer(self.ordinals, np.int64)})
+        document_of = np.frombuffer(self.document_of, np.int32)
+        numbers = np.frombuffer(self.passages, np.int64)
+        write_arrays(passages, {"ordinals": numbers, PASSAGE_DOCUMENTS: document_of})
 
 
 def spooled_batches(path: Path) -> Iterator[list[Document]]:
@@ -89,31 +99,6 @@ def spooled_batches(path: Path) -> Iterator[list[Document]]:
     with path.open("rb") as stream, suppress(EOFError):
         while True:
             yield pickle.load(stream)  # noqa: S301 - written by this build
-
-
-def number_passages(spools: Sequence[DocumentSpool], work: Path) -> list[int]:
-    """Number the passages of all partitions in the order of the source.
-
-    work  folder to which the numbers of the passages of each partition are written, and the
-          document of each passage
-    Return the number of passages of each.
-    """
-    counts_of = np.zeros(sum(len(spool.ordinals) for spool in spools), np.int64)
-    for spool in spools:
-        counts_of[np.frombuffer(spool.ordinals, np.int64)] = spool.passages
-    firsts = np.cumsum(counts_of) - counts_of
-    sizes = []
-    for spool in spools:
-        ordinals = np.frombuffer(spool.ordinals, np.int64)
-        counts = counts_of[ordinals]
-        document_of = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
-        positions = np.arange(len(document_of)) - (np.cumsum(counts) - counts)[document_of]
-        arrays = work / f"{spool.path.name}-{_ARRAYS}"
-        arrays.mkdir()
-        numbers = firsts[ordinals][document_of] + positions
-        write_arrays(arrays, {"ordinals": numbers, PASSAGE_DOCUMENTS: document_of})
-        sizes.append(len(document_of))
-    return sizes
 
 
 class SpooledDocuments(NamedTuple):

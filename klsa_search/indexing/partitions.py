@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing
 from functools import partial
 from heapq import merge
-from itertools import chain, groupby, islice, repeat
+from itertools import accumulate, chain, groupby, islice, repeat
 from operator import attrgetter, itemgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,6 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.analysis.languages import languages_of
+from klsa_search.analysis.passages import cut
 from klsa_search.collection.model import Collection
 from klsa_search.core.config import Settings
 from klsa_search.core.parallel import processors
@@ -49,7 +50,6 @@ from klsa_search.indexing.partition_tasks import (
     DocumentSpool,
     PartitionTask,
     SpooledDocuments,
-    number_passages,
     spooled_batches,
     take_steps,
 )
@@ -182,18 +182,25 @@ def _route(
     collection: Collection, work: Path, chosen: Settings, partitions: int, report: Progress
 ) -> tuple[Contents, _Sizes]:
     """Write the documents of a source to a file for each partition."""
-    source, done = SourceBatches(collection, chosen, TextSample(chosen)), 0
+    source, done, passages = SourceBatches(collection, chosen, TextSample(chosen)), 0, 0
+    is_whole, words = chosen.passages == "off", chosen.passage_words
     with ExitStack() as stack:
-        words = chosen.passage_words
-        parts = [DocumentSpool(work / str(number), words) for number in range(partitions)]
+        parts = [DocumentSpool(work / str(number)) for number in range(partitions)]
         for part in parts:
             stack.enter_context(closing(part))
         for batch in source:
+            counts = [] if is_whole else [len(cut(one.text, words)) for one in batch]
+            *firsts, passages = accumulate(counts, initial=passages)
+            ranges = list(map(range, firsts, [*firsts[1:], passages]))
             numbers = [partition_of(document.id, partitions) for document in batch]
             by_number = sorted(range(len(batch)), key=numbers.__getitem__)
             for number, positions in groupby(by_number, numbers.__getitem__):
                 at = list(positions)
-                parts[number].extend([batch[i] for i in at], [done + i for i in at])
+                parts[number].extend(
+                    [batch[i] for i in at],
+                    [done + i for i in at],
+                    [ranges[i] for i in at if ranges],
+                )
             done += len(batch)
             report(DOCUMENTS, done, source.extent.documents(done))
     report(DOCUMENTS, done, done)
@@ -209,10 +216,8 @@ def _route(
     names = ",".join(languages_of(contents.settings.language))
     settings = contents.settings.model_copy(update={"language": names})
     sizes: _Sizes = {"documents": [len(part.ordinals) for part in parts]}
-    if divides(settings, done, sum(sum(part.passages) for part in parts)):
-        folder = work / PASSAGES
-        folder.mkdir()
-        sizes["passages"] = number_passages(parts, folder)
+    if divides(settings, done, passages):
+        sizes["passages"] = [len(part.passages) for part in parts]
     return contents._replace(settings=settings), sizes
 
 
@@ -249,12 +254,10 @@ def _write(
     if not len(open_training(work / TRAINING, settings).trained.frequencies):
         refuse_unused_texts(collection)
     if "passages" in sizes:
-        changed = settings.model_copy(update={"passages": "off"}).model_dump(mode="json")
         passages = documents._replace(
             words=settings.passage_words,
             work=work / PASSAGES,
             sizes=sizes["passages"],
-            manifest=manifest.model_copy(update={"settings": changed}),
         )
         pairs = zip(tasks, tasks_of(passages, of_passages(report)), strict=True)
         tasks = [task._replace(passages=task_of_passages) for task, task_of_passages in pairs]

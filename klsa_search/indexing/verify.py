@@ -17,7 +17,6 @@ from klsa_search.analysis.searched_text import analysed_texts
 from klsa_search.analysis.workers import TermNumbering
 from klsa_search.collection.model import Document
 from klsa_search.collection.vectors import vectors_of
-from klsa_search.core.build_settings import PASSAGE_WORDS
 from klsa_search.core.progress import DOCUMENTS, Progress, of_passages, open_progress
 from klsa_search.core.wording import counted
 from klsa_search.delta.statistics import trained_statistics
@@ -80,7 +79,7 @@ def _compare_generation(generation: Path, report: Progress, number: int, partiti
 
 def _compare_passages(state: State, passages: PassageIndex) -> None:
     """Raise IndexDamaged unless the passages are those of the live documents."""
-    words = state.info.settings.passage_words or PASSAGE_WORDS
+    words = state.info.settings.passage_words
     stored = passages.state.documents
     count = 0
     for doc_id in state.documents.live_doc_ids():

@@ -15,7 +15,6 @@ import numpy as np
 
 from klsa_search.collection.model import Document
 from klsa_search.collection.vectors import VECTORS, Rows, quantised, set_vectors, vectors_of
-from klsa_search.core.build_settings import PASSAGE_WORDS
 from klsa_search.core.config import Settings
 from klsa_search.embedding.model import embedded_text
 from klsa_search.errors import EmbedderFailed, SettingsError
@@ -104,7 +103,7 @@ def embed_documents(
     needed longer than `WRITE_SECONDS`.
     """
     documents, warnings = list(puts), list[FieldWarning]()
-    words = (settings.passage_words or PASSAGE_WORDS) if manifest.has_passages else None
+    words = settings.passage_words if manifest.has_passages else None
     entries = {entry.name: entry for entry in manifest.vectors}
     for space, embedder in embedders.items():
         if space not in entries:  # `klsa-index embed`, or a refit, begins the space

@@ -25,7 +25,6 @@ from klsa_search.errors import IndexDamaged, StoreError
 from klsa_search.storage.current import changed_file_error, current_generation, step_for
 from klsa_search.storage.files import replacement, unreadable
 from klsa_search.storage.manifest import Manifest, sha256_of
-from klsa_search.storage.names import PASSAGES
 
 
 def check_sizes(generation: Path, manifest: Manifest) -> None:
@@ -75,7 +74,7 @@ def check_once(generation: Path, manifest: Manifest) -> None:
     Raise IndexDamaged for a file that has changed since the build or does not belong there.
     Cost: one stat for each file; the first time, or after a change, that of `compare_checksums`.
     """
-    for path in (*generation.glob("*.npy"), *generation.glob(f"{PASSAGES}/*.npy")):
+    for path in generation.rglob("*.npy"):
         if path.relative_to(generation).as_posix() not in manifest.files:
             raise IndexDamaged(f"`{path}` does not belong to this index; move it away")
     if not _is_recorded(generation, fingerprint_of(generation, manifest)):

@@ -155,17 +155,14 @@ def describe_files(generation: Path) -> dict[str, FileEntry]:
 
     Those of its passages are named `passages/...`. Cost: reading them.
     """
-    passages = generation / names.PASSAGES
-    files = [
-        path for path in generation.iterdir() if path not in (passages, generation / names.MANIFEST)
-    ]
-    files += passages.iterdir() if passages.is_dir() else ()
+    files = (path for path in generation.rglob("*") if path.is_file())
     return {
         path.relative_to(generation).as_posix(): FileEntry(
             bytes=path.stat().st_size, sha256=sha256_of(path)
         )
         for path in sorted(files)
-        if path.name != names.MARKER and not names.LOG_FILES.fullmatch(path.name)
+        if path not in (generation / names.MANIFEST, generation / names.MARKER)
+        and not names.LOG_FILES.fullmatch(path.name)
     }
 
 

@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.core.array_types import DocIds, GrowableArray, Numbers, Scores, values_at
-from klsa_search.core.build_settings import PASSAGE_WORDS
 from klsa_search.core.parameters import RankingSettings
 from klsa_search.search.engine.mask import Mask, intersection
 from klsa_search.search.engine.query_terms import UNKNOWN
@@ -94,7 +93,7 @@ class PassageWrites:
 
     def __init__(self, built: State, passages: PassageIndex) -> None:
         self._passages, self._documents = passages, built.documents
-        self._words = built.info.settings.passage_words or PASSAGE_WORDS
+        self._words = built.info.settings.passage_words
         self._ids: dict[str, list[str]] = {}  # passages of later documents
         self._next = len(built.documents)
         self._document_of = GrowableArray.of(passages.document_of)
