@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <memory>
 #include <new>
+#include <utility>
 #include <vector>
 
 #include "../pool.hpp"
@@ -28,6 +29,7 @@ class Zeroed {
         size_ = size;
     }
     T* data() { return data_.get(); }
+    const T* data() const { return data_.get(); }
     i64 size() const { return size_; }
     T& operator[](i64 i) { return data_.get()[i]; }
 
@@ -41,6 +43,31 @@ class Zeroed {
 
 constexpr i64 PADDING = 64;      // vectors may be read or written as a whole
 constexpr int FILTER = 1 << 13;  // bytes of the filter that saves look-ups; they fit the L1 cache
+
+// Sums of the features of the seeds, in steps; all 0 between searches. Most features of a document
+// have none: these are told apart by a filter of their lowest bits.
+struct FeatureSums {
+    Zeroed<i16> sums{NUMBERS + PADDING};
+    std::vector<u8> filter = std::vector<u8>(FILTER);
+
+    void set(u32 feature, i16 sum) {
+        sums[feature] = sum;
+        filter[feature & (FILTER - 1)] = 1;
+    }
+    i16 take(u32 feature) {
+        filter[feature & (FILTER - 1)] = 0;
+        return std::exchange(sums[feature], i16(0));
+    }
+    void clear(Array<u32> features) {
+        i16* all = sums.data();
+        u8* marks = filter.data();
+        for (u32 entry : features.items()) {
+            u32 feature = entry >> 8;
+            all[feature] = 0;
+            marks[feature & (FILTER - 1)] = 0;
+        }
+    }
+};
 
 // A distinct term of a query, and its postings in the current segment and block.
 struct Term {
@@ -62,9 +89,9 @@ struct Buffers {
     std::vector<i64> posting_offsets;  // start of each term's postings in each block
 
     // Of each document or feature number; all 0 between searches.
-    Zeroed<i32> slots;                                                // 0 for none
-    Zeroed<u32> is_best{NUMBERS / 32 + (1 << MAX_BLOCK_BITS) / 32};   // a bit each
-    Zeroed<i16> sums{NUMBERS + PADDING};                              // of the features of the seeds, in steps
+    Zeroed<i32> slots;                                               // 0 for none
+    Zeroed<u32> is_best{NUMBERS / 32 + (1 << MAX_BLOCK_BITS) / 32};  // a bit each
+    FeatureSums features;
     Zeroed<u64> matches{(NUMBERS + (1 << MAX_BLOCK_BITS)) / 64 + 1};  // a bit each, set if totals are counted
 
     // Of each slot.

@@ -131,15 +131,15 @@ inline i32 State::latent_score(i64 document) {
 }
 
 // Σ_s weight(s) · K(s, d), from the features.
-inline f32 expansion_of(Array<u32> features, const f32* scalars, const Centre& centre, const i16* sums) {
-    i64 steps = inner_product(features.data, features.size, sums);
+inline f32 expansion_of(Array<u32> features, const f32* scalars, const Centre& centre, const FeatureSums& sums) {
+    i64 steps = inner_product(features, sums);
     f32 centring = centre.scale * scalars[2];
     centring += scalars[1] * (centre.mean - centre.scale * centre.mean_square);
     return f32(centre.step * double(steps) * double(scalars[0]) - double(centring));
 }
 
 inline f32 State::expansion_score(i64 document, const Centre& centre) {
-    return expansion_of(model_->features_of(document), model_->scalars(document), centre, b.sums.data());
+    return expansion_of(model_->features_of(document), model_->scalars(document), centre, b.features);
 }
 
 }  // namespace klsa::KLSA_NS

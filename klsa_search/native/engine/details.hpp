@@ -97,15 +97,15 @@ inline void State::divide_expansion(i64 document, f32 share, const Params& param
                                     const std::vector<SeedFeatures>& seeds, f32* out) {
     Array<u32> features = model_->features_of(document);
     const f32* scalars = model_->scalars(document);
-    for (i64 at = 0; at < features.size; at++) b.sums[features[at] >> 8] = i16(features[at] & LEVELS);
+    for (i64 at = 0; at < features.size; at++) b.features.set(features[at] >> 8, i16(features[at] & LEVELS));
     for (const SeedFeatures& seed : seeds) {
         double weight = double(f32(params.slope) * seed.weight), scale = weight * double(seed.scalars[1]);
-        double steps = double(inner_product(seed.entries.data, seed.entries.size, b.sums.data()));
+        double steps = double(inner_product(seed.entries, b.features));
         double centring = scale * scalars[2] + scalars[1] * (weight * seed.scalars[2] - scale * params.mean_square);
         double value = weight * seed.scalars[0] * scalars[0] * steps - centring;
         *out++ = seed.weight > 0 ? f32(share * value) : 0;
     }
-    for (i64 at = 0; at < features.size; at++) b.sums[features[at] >> 8] = 0;
+    b.features.clear(features);
 }
 
 }  // namespace klsa::KLSA_NS

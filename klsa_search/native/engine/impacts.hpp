@@ -90,25 +90,27 @@ inline i64 State::look_up_impacts(i64 best, i64 others) {
             most = count;
         }
     }
+    f32* impacts = b.impacts.data();
+    i32* remaining = b.remaining.data();
     for (i64 j = 0; j < terms; j++) {
         if (j == longest) continue;
-        i64 place = b.terms[j].place;
+        const i64 place = b.terms[j].place, weight = b.terms[j].weight;
         if (posting_count(j) >= SCAN_COST * best) {
             for (i64 slot = 1; slot <= best; slot++)
                 if (i64 steps = term_impact(j, b.documents[slot])) {
-                    b.impacts[slot * stride + place] = f32(steps);
-                    b.remaining[slot] -= i32(steps);
+                    impacts[slot * stride + place] = f32(steps);
+                    remaining[slot] -= i32(steps);
                 }
             continue;
         }
         scan_postings(j, [&](i64 slot, u32 entry) {
-            i64 steps = impact(b.terms[j].weight, entry & 0xFFFF);
-            b.impacts[slot * stride + place] = f32(steps);
-            b.remaining[slot] -= i32(steps);
+            i64 steps = impact(weight, entry & 0xFFFF);
+            impacts[slot * stride + place] = f32(steps);
+            remaining[slot] -= i32(steps);
         });
     }
     i64 place = b.terms[longest].place;
-    for (i64 slot = 1; slot <= best; slot++) b.impacts[slot * stride + place] = f32(b.remaining[slot]);
+    for (i64 slot = 1; slot <= best; slot++) impacts[slot * stride + place] = f32(remaining[slot]);
     return stride;
 }
 
@@ -117,15 +119,17 @@ inline i64 State::look_up_impacts(i64 best, i64 others) {
 template <class Visit>
 inline void State::scan_postings(i64 term, Visit visit) {
     const i64* columns = offsets(term);
+    u32* hits = b.hits.data();
     for (const Segment& segment : p.segments) {
         i64 base = segment.first;
         for (i64 block = 0; block < segment.blocks; block++, base += i64(1) << p.block_bits) {
             const u32* is_best = b.is_best.data() + (base >> 5);
             const u32 lead = u32(base & 31);
+            const i32* slots = b.slots.data() + base;
             for (i64 begin = columns[block], after = columns[block + 1]; begin < after; begin += SCAN_CHUNK) {
                 i64 size = std::min<i64>(SCAN_CHUNK, after - begin);
-                i64 count = scan_best(segment.entries.data + begin, size, is_best, lead, b.hits.data());
-                for (i64 i = 0; i < count; i++) visit(b.slots[base + (b.hits[i] >> 16)], b.hits[i]);
+                i64 count = scan_best(segment.entries.data + begin, size, is_best, lead, hits);
+                for (i64 i = 0; i < count; i++) visit(slots[hits[i] >> 16], hits[i]);
             }
         }
         columns += segment.blocks + 1;

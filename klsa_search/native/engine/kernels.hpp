@@ -145,7 +145,7 @@ inline f32 covered_group(const f32* impacts, const f32* own, const i32* near, co
 }
 
 // sums[feature] += rint(factor * level)
-inline void add_levels(const u32* entries, i64 n, f32 factor, i16* sums) {
+inline void add_levels(const u32* entries, i64 n, f32 factor, i16* sums, u8* filter) {
     i64 i = 0;
 #if KLSA_ISA >= 3
     alignas(32) i32 steps[8];
@@ -155,10 +155,30 @@ inline void add_levels(const u32* entries, i64 n, f32 factor, i16* sums) {
                            _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_set1_ps(factor), _mm256_cvtepi32_ps(_mm256_and_si256(
                                                                                         e, _mm256_set1_epi32(255))))));
 #pragma GCC unroll 8
-        for (int j = 0; j < 8; j++) sums[entries[i + j] >> 8] += i16(steps[j]);
+        for (int j = 0; j < 8; j++) {
+            u32 feature = entries[i + j] >> 8;
+            sums[feature] += i16(steps[j]);
+            filter[feature & (FILTER - 1)] = 1;
+        }
     }
 #endif
-    for (; i < n; i++) sums[entries[i] >> 8] += i16(i32(std::nearbyint(factor * f32(entries[i] & 255))));
+    for (; i < n; i++) {
+        u32 feature = entries[i] >> 8;
+        sums[feature] += i16(i32(std::nearbyint(factor * f32(entries[i] & 255))));
+        filter[feature & (FILTER - 1)] = 1;
+    }
+}
+
+// Copy the entries of features that may have a sum; return how many.
+inline i64 summed_entries(const u32* entries, i64 n, const u8* filter, u32* hits) {
+    i64 count = 0;
+#pragma GCC unroll 4
+    for (i64 i = 0; i < n; i++) {
+        u32 entry = entries[i];
+        hits[count] = entry;
+        count += filter[entry >> 8 & (FILTER - 1)];
+    }
+    return count;
 }
 
 inline i64 inner_product(const u32* entries, i64 n, const i16* sums) {
@@ -182,6 +202,19 @@ inline i64 inner_product(const u32* entries, i64 n, const i16* sums) {
 #else
     for (; i < n; i++) steps += i64(i32(sums[entries[i] >> 8]) * i32(entries[i] & 255));
 #endif
+    return steps;
+}
+
+// The same, over entries of which few have a sum.
+inline i64 inner_product(Array<u32> features, const FeatureSums& sums) {
+    constexpr i64 AT_ONCE = 512;
+    u32 hits[AT_ONCE];
+    i64 steps = 0;
+    for (i64 first = 0; first < features.size; first += AT_ONCE) {
+        i64 size = std::min(AT_ONCE, features.size - first);
+        steps += inner_product(hits, summed_entries(features.data + first, size, sums.filter.data(), hits),
+                               sums.sums.data());
+    }
     return steps;
 }
 

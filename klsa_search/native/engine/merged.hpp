@@ -42,18 +42,19 @@ WeighedSeeds weigh_merged(const MergedSeeds& m, const Params& params, Buffers& b
     seed_weights(params, seeds, top, lexical.data(), covered.data(), w.weights.data());
     std::vector<SeedFeatures> features;
     for (i64 i = 0; i < seeds; i++) features.push_back({m.features->of(i), &m.features->scalars[3 * i], w.weights[i]});
-    w.centre = add_features(params, features, b.sums.data());
+    w.centre = add_features(params, features, b.features);
     for (i64 i = 0; i < seeds; i++) {
         const SeedFeatures& seed = features[i];
-        f32 expansion = expansion_of(seed.entries, seed.scalars, w.centre, b.sums.data());
+        f32 expansion = expansion_of(seed.entries, seed.scalars, w.centre, b.features);
         expanded[i] = params.unit_length ? std::max(expansion, 0.f) : expansion;
     }
     for (const SeedFeatures& seed : features)
         for (i64 at = 0; seed.weight > 0 && at < seed.entries.size; at++) {
             u32 feature = seed.entries[at] >> 8;
-            if (b.sums[feature] == 0) continue;
+            i16 sum = b.features.take(feature);
+            if (sum == 0) continue;
             w.features.push_back(feature);
-            w.sums.push_back(std::exchange(b.sums[feature], i16(0)));
+            w.sums.push_back(sum);
         }
     w.alpha = alpha_of(params, m.share);
     w.factors = part_factors(params, seeds, w.alpha, top, m.angle, expanded.data(), covered.data(), m.latent.data,

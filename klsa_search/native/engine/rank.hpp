@@ -82,7 +82,7 @@ inline Prepared State::prepare(Array<QueryTerm> query, const Request& request, c
     f32 angle = project_query();
     weigh_seeds(params, stride, seeds, top);
     s.ranges = {stride, best, seeds, count, add_rows(params, seeds, count)};
-    s.centre = add_features(params, seed_features(seeds, nullptr), b.sums.data());
+    s.centre = add_features(params, seed_features(seeds, nullptr), b.features);
     for (i64 slot = 1; slot <= seeds; slot++)
         b.expanded[slot] = clip(expansion_score(b.documents[slot], s.centre), params);
     std::vector<i32> latent;
@@ -96,8 +96,7 @@ inline Prepared State::prepare(Array<QueryTerm> query, const Request& request, c
 // Clear the sums of the features of the seeds.
 inline void State::clear_sums(i64 seeds) {
     for (i64 i = 0; i < seeds; i++) {
-        Array<u32> features = model_->features_of(b.documents[i + 1]);
-        for (i64 at = 0; b.weights[i] > 0 && at < features.size; at++) b.sums[features[at] >> 8] = 0;
+        if (b.weights[i] > 0) b.features.clear(model_->features_of(b.documents[i + 1]));
     }
 }
 
@@ -184,7 +183,7 @@ inline Prepared State::prepare_shared(Array<QueryTerm> query, const Request& req
         score_coverage(stride, best, b.chosen.data(), seeds, b.covered.data() + 1);
     }
     Ranges ranges{stride, best, seeds, count, add_near(shared, count)};
-    for (size_t i = 0; i < shared.features.size(); i++) b.sums[shared.features[i]] = shared.sums[i];
+    for (size_t i = 0; i < shared.features.size(); i++) b.features.set(shared.features[i], shared.sums[i]);
     for (i64 slot = 1; slot <= seeds; slot++)
         b.expanded[slot] = clip(expansion_score(b.documents[slot], shared.centre), params);
     return {ranges, shared.factors, shared.centre, shared.alpha, first};
@@ -193,7 +192,7 @@ inline Prepared State::prepare_shared(Array<QueryTerm> query, const Request& req
 // Clear the sums of the features of the seeds, and the filter of the best documents elsewhere.
 inline void State::clear_shared(const SharedSeeds& shared) {
     for (u32 ordinal : b.remote) b.remote_filter[ordinal & (FILTER - 1)] = false;
-    for (u32 feature : shared.features) b.sums[feature] = 0;
+    for (u32 feature : shared.features) b.features.take(feature);
 }
 
 }  // namespace klsa::KLSA_NS

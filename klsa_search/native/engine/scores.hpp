@@ -10,17 +10,18 @@ constexpr f32 PROMISING = 0.5f;  // share of the k-th estimate below which T is 
 
 // Estimate the scores of all candidates; those of the seeds are exact.
 inline void State::score_all(const Params& params, const Ranges& r, const Factors& f) {
-    f32* scores = b.scores.data();
-    for (i64 slot = 1; slot <= r.size; slot++) scores[slot] = f.expansion * b.expanded[slot];
+    f32 *scores = b.scores.data(), *expanded = b.expanded.data(), *covered = b.covered.data();
+    const i32* documents = b.documents.data();
+    for (i64 slot = 1; slot <= r.size; slot++) scores[slot] = f.expansion * expanded[slot];
     if (params.coverage > 0) {
         score_alone(r.stride, r.seeds + 1, r.best + 1);
-        for (i64 slot = 1; slot <= r.best; slot++) scores[slot] += f.coverage * b.covered[slot];
+        for (i64 slot = 1; slot <= r.best; slot++) scores[slot] += f.coverage * covered[slot];
     }
     add_powers(b.lexical.data() + 1, r.matched, params.lexical_sharpness, f.lexical, scores + 1);
     if (params.latent > 0)
         for (i64 slot = 1; slot <= r.size; slot++) {
-            fetch_vector(b.documents[std::min(slot + AHEAD, r.size)]);
-            scores[slot] += f.latent * clip(f32(latent_score(b.documents[slot])), params);
+            fetch_vector(documents[std::min(slot + AHEAD, r.size)]);
+            scores[slot] += f.latent * clip(f32(latent_score(documents[slot])), params);
         }
 }
 

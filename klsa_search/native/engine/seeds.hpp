@@ -34,7 +34,7 @@ inline void seed_weights(const Params& params, i64 seeds, f32 top, const f32* le
 }
 
 // Add up the features of the seeds, in steps that keep the sums within 16 bits.
-inline Centre add_features(const Params& params, const std::vector<SeedFeatures>& seeds, i16* sums) {
+inline Centre add_features(const Params& params, const std::vector<SeedFeatures>& seeds, FeatureSums& sums) {
     f32 scale = 0, mean = 0;
     double largest = 0;
     for (const SeedFeatures& seed : seeds) {
@@ -47,7 +47,8 @@ inline Centre add_features(const Params& params, const std::vector<SeedFeatures>
     for (const SeedFeatures& seed : seeds) {
         if (!(seed.weight > 0)) continue;
         f32 weight = f32(params.slope) * seed.weight * per_unit;
-        add_levels(seed.entries.data, seed.entries.size, weight * seed.scalars[0], sums);
+        add_levels(seed.entries.data, seed.entries.size, weight * seed.scalars[0], sums.sums.data(),
+                   sums.filter.data());
     }
     return {scale, mean, f32(params.mean_square), per_unit > 0 ? 1.0 / per_unit : 0};
 }
@@ -83,16 +84,18 @@ inline f32 State::assign_slots(i64 count, i64 best, i64 seeds, i64 first) {
     if (best > seeds && seeds > 0) select_largest(keys, best, seeds, b.spare_keys.data());
     sort_descending(keys, seeds, b.sort_buffer.data());
     Buffers::grow(b.remaining, best + 1);
-    f32 top = f32(first > 0 ? first : keys[0] >> 32);
+    f32 top = f32(first > 0 ? first : keys[0] >> 32), *lexical = b.lexical.data() + 1;
+    i32 *slots = b.slots.data(), *documents = b.documents.data() + 1, *remaining = b.remaining.data() + 1;
+    u32* is_best = b.is_best.data();
     for (i64 i = 0; i < count; i++) {
         i64 document = document_of(keys[i]), score = keys[i] >> 32;
-        b.documents[i + 1] = i32(document);
-        b.slots[document] = i32(i + 1);
-        b.lexical[i + 1] = f32(score) / top;
-        if (i < best) {
-            b.remaining[i + 1] = i32(score);
-            b.is_best[document >> 5] |= 1u << (document & 31);
-        }
+        documents[i] = i32(document);
+        slots[document] = i32(i + 1);
+        lexical[i] = f32(score) / top;
+    }
+    for (i64 i = 0; i < best; i++) {
+        remaining[i] = i32(keys[i] >> 32);
+        is_best[documents[i] >> 5] |= 1u << (documents[i] & 31);
     }
     std::fill_n(b.covered.data() + 1, count, 0.f);
     return top;
@@ -147,16 +150,19 @@ inline void State::weigh_seeds(const Params& params, i64 stride, i64 seeds, f32 
 // Add the entries of a row to E of their documents, each of which gets a slot; return the last.
 // Without a branch for new documents: `expanded` is 0 beyond the last slot.
 inline i64 State::add_row(const u32* row, i64 width, f32 step, i64 size) {
-    for (i64 column = 0; column < width && row[column]; column++) {
-        u32 document = row[column] >> 8;
-        if (document >= p.size) break;  // only in damaged files
-        i32 slot = b.slots[document];
+    i32 *slots = b.slots.data(), *documents = b.documents.data();
+    f32* expanded = b.expanded.data();
+    const u32 limit = u32(p.size);
+    for (i64 column = 0; column < width; column++) {
+        const u32 entry = row[column], document = entry >> 8;
+        if (!entry || document >= limit) break;  // the latter only in damaged files
+        i32 slot = slots[document];
         bool is_new = slot == 0;
         size += is_new;
         slot = is_new ? i32(size) : slot;
-        b.slots[document] = slot;
-        b.documents[slot] = i32(document);
-        b.expanded[slot] += step * f32(row[column] & LEVELS);
+        slots[document] = slot;
+        documents[slot] = i32(document);
+        expanded[slot] += step * f32(entry & LEVELS);
     }
     return size;
 }
@@ -216,13 +222,15 @@ inline double State::matched_share(i64 stride) {
 
 // Clear the slots of all candidates.
 inline void State::release_slots(i64 size) {
-    if (size * 64 > p.size) {
-        std::fill_n(b.slots.data(), p.size, 0);
-        std::fill_n(b.is_best.data(), p.size / 32 + 1, 0u);
+    i32 *slots = b.slots.data(), *documents = b.documents.data();
+    u32* is_best = b.is_best.data();
+    if (size * 16 > p.size) {
+        std::fill_n(slots, p.size, 0);
+        std::fill_n(is_best, p.size / 32 + 1, 0u);
     } else {
         for (i64 slot = 1; slot <= size; slot++) {
-            b.slots[b.documents[slot]] = 0;
-            b.is_best[b.documents[slot] >> 5] = 0;
+            slots[documents[slot]] = 0;
+            is_best[documents[slot] >> 5] = 0;
         }
     }
     std::fill_n(b.expanded.data() + 1, size, 0.f);
